@@ -68,7 +68,7 @@ TEST(SpinLock, TryLockFailsWhileTaken) {
 }
 
 TEST(Ticks, AreNanosecondsAfterConversion) {
-  // So that the length of a tick is known.
+  // Waits until the length of a tick is known well.
   const Timer since;
   while (since.Nanos() < 20'000'000) {
   }

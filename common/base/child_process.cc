@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Pipe {
-  // Not inherited by what other threads start at the same time.
+  // Programs that other threads start at the same time do not inherit it.
   Pipe() : error(pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno) {}
   ~Pipe() {
     Close(0);
@@ -38,7 +38,7 @@ struct Pipe {
     ends[end] = -1;
   }
 
-  // Reads what is there, and closes the pipe at its end.
+  // Reads the available bytes, and closes the pipe at its end.
   void Read(std::string* text) {
     std::array<char, 4096> buffer;
     const ssize_t n = read(ends[0], buffer.data(), buffer.size());
@@ -69,7 +69,7 @@ std::vector<std::string> Environment(const std::vector<std::string>& changes) {
   return settings;
 }
 
-// Refers to the texts.
+// The pointers refer to `texts`.
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -133,14 +133,14 @@ ProgramResult RunProgram(const std::string& program,
         Say("cannot be run: %s", std::string(std::strerror(error)));
     return result;
   }
-  // Else the pipes would never end.
+  // Otherwise the pipes would never end.
   output.Close(1);
   error_output.Close(1);
 
   int status = 0;
   while (true) {
     const bool open = output.ends[0] >= 0 || error_output.ends[0] >= 0;
-    // A process that has closed its output ends soon, but nothing tells when.
+    // A process that has closed its output ends soon, but sends no notice.
     if (!open && waitpid(child, &status, WNOHANG) != 0) break;
     const int left = Left(end);
     if (left == 0) {
@@ -150,7 +150,7 @@ ProgramResult RunProgram(const std::string& program,
       }
       break;
     }
-    // poll passes over negative descriptors.
+    // poll ignores negative descriptors.
     pollfd files[] = {{output.ends[0], POLLIN, 0},
                       {error_output.ends[0], POLLIN, 0}};
     if (poll(files, 2, open ? left : 1) <= 0) continue;

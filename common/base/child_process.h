@@ -20,8 +20,8 @@
 namespace d2l {
 
 struct ProgramOptions {
-  // Afterwards the child and all processes it has started are killed. Without
-  // a limit the child stays in the process group of this program.
+  // At this limit the child and all processes it has started are killed.
+  // Without a limit the child stays in the process group of this program.
   std::optional<std::chrono::milliseconds> time_limit;
   // Keeps stderr apart from stdout.
   bool separate_stderr = false;

@@ -7,7 +7,7 @@
 namespace d2l {
 
 void EventCount::SleepInRound(std::uint32_t round, std::uint32_t lanes) {
-  // Returns at once in another round; a signal is no harm.
+  // Returns at once if the round has changed; a signal does no harm.
   syscall(SYS_futex, &round_, FUTEX_WAIT_BITSET_PRIVATE, round, nullptr,
           nullptr, lanes);
 }

@@ -34,7 +34,7 @@ TEST(EventCount, SleepsOnceUnlessItHolds) {
   EXPECT_EQ(changed.sleepers(), 0);
 }
 
-// Each thread waits for the other's number: whoever misses a wake-up hangs.
+// Each thread waits for the other's number: one that misses a wake-up hangs.
 TEST(EventCount, NoWakeUpIsMissedThereAndBack) {
   constexpr int kRounds = 20'000;
   for (const std::int64_t spin_nanos : {0, 1'000}) {
@@ -70,10 +70,10 @@ TEST(EventCount, WakesAsManyAsItIsTold) {
   }
   while (looks < kThreads) std::this_thread::yield();
   EXPECT_EQ(changed.sleepers(), kThreads);
-  // More may look: who had not fallen asleep yet.
+  // More threads may poll: those that had not fallen asleep yet.
   changed.Notify(2);
   while (looks < kThreads + 2) std::this_thread::yield();
-  // Nobody has what it waits for.
+  // No condition holds.
   while (changed.sleepers() < kThreads) std::this_thread::yield();
   over = true;
   changed.Notify();
@@ -81,7 +81,7 @@ TEST(EventCount, WakesAsManyAsItIsTold) {
   EXPECT_EQ(changed.sleepers(), 0);
 }
 
-// A queue by numbers: each is woken by its own, in whichever lane.
+// Each thread waits for its own number, and is woken in the lane of it.
 TEST(EventCount, LanesAreWokenApart) {
   constexpr std::uint64_t kThreads = 40;  // more than there are lanes
   EventCount changed;

@@ -77,9 +77,9 @@ class ListenerList {
   Mutex mutex_;  // held to change the list
 };
 
-// Listens while it lives, which is as long as its scope: `innermost`, one for
-// each thread, is the last that began and has not ended. topics: bits that
-// ForEach selects by.
+// Listens while it lives; it must be a local variable. `innermost`, one for
+// each thread, points to the last ScopedListener that still lives. topics: the
+// bits by which ForEach selects.
 template <typename Listener>
 class ScopedListener {
  public:
@@ -95,7 +95,7 @@ class ScopedListener {
   ScopedListener(const ScopedListener&) = delete;
   ScopedListener& operator=(const ScopedListener&) = delete;
 
-  // Calls f(Listener&) for each that wants the topic, from the innermost
+  // Calls f(Listener&) for each listener of the topic, from the innermost
   // outwards.
   template <typename F>
   static void ForEach(const ScopedListener* innermost, unsigned topic, F f) {

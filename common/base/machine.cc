@@ -102,7 +102,8 @@ std::int64_t ReadField(const std::string& file, const std::string& key,
   return fallback;
 }
 
-// What is left in one group. Files that the kernel has in memory give way.
+// The memory left in one group. Cached files count as free, since the kernel
+// drops them when memory is short.
 std::int64_t LeftIn(const Cgroup& group) {
   const auto& [folder, v2] = group;
   const std::int64_t limit = v2 ? std::min(ReadNumber(folder + "memory.max"),
@@ -119,7 +120,7 @@ std::int64_t LeftIn(const Cgroup& group) {
     left += std::clamp<std::int64_t>(ReadField(folder + "memory.stat", key, 0),
                                      0, used);
   }
-  // Stacks, page tables and what the C library takes count, too.
+  // Stacks, page tables and the C library also need memory of the group.
   return std::max<std::int64_t>(0, left - limit / 16);
 }
 
@@ -170,7 +171,7 @@ double CpuQuota(const std::string& root) {
 
 int UsableCores() {
   cpu_set_t allowed;
-  // More than the 1024 that a cpu_set_t has room for is an error.
+  // The call fails if there are more CPUs than the 1024 of a cpu_set_t.
   int cores = sched_getaffinity(0, sizeof(allowed), &allowed) == 0
                   ? CPU_COUNT(&allowed)
                   : static_cast<int>(std::thread::hardware_concurrency());
@@ -180,7 +181,7 @@ int UsableCores() {
 }
 
 std::int64_t FreeHostMemory(std::int64_t promised, const std::string& root) {
-  // In pages: all addresses, what is in memory, what of it is files.
+  // In pages: the address space, the resident part, the part that is files.
   std::int64_t pages[3] = {};
   std::ifstream statm(root + "/proc/self/statm");
   for (std::int64_t& number : pages) statm >> number;
@@ -295,8 +296,8 @@ std::optional<CpuUse> UseBetween(const CpuTimes& before,
   const double busy = std::max(*after.busy - *before.busy, 0.0);
   const double idle = std::max(*after.idle - *before.idle, 0.0);
   const double steal = std::max(*after.steal - *before.steal, 0.0);
-  // The counters of a moment fit together better than a clock that is read
-  // beside them.
+  // The counters of one reading agree better with each other than with a clock
+  // that is read separately.
   const double ticks = (busy + idle + steal) / after.cpus;
   if (ticks == 0) return std::nullopt;
   return CpuUse{ticks, busy / ticks, steal / ticks};

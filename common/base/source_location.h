@@ -27,7 +27,7 @@ class SourceLocation {
   constexpr SourceLocation(const char* file, int line)
       : file_(file), line_(line) {}
 
-  // As a default argument: the line of the call. Do not pass arguments.
+  // The line of the call, as a default argument. Do not pass arguments.
   static constexpr SourceLocation Current(const char* file = __builtin_FILE(),
                                           int line = __builtin_LINE()) {
     return SourceLocation(file, line);
@@ -37,8 +37,8 @@ class SourceLocation {
   constexpr int line() const { return line_; }
   constexpr bool known() const { return line_ != 0; }
 
-  // "chapters/async_computation/lesson.cc:40", as the compiler was given the
-  // file; "an unknown place" if there is none.
+  // "chapters/async_computation/lesson.cc:40", with the path that the compiler
+  // was given; "an unknown place" if there is none.
   std::string ToString() const;
 
   friend bool operator==(const SourceLocation& a, const SourceLocation& b);

@@ -1,16 +1,15 @@
-// SpinWait: how long a thread looks for what it waits for before it sleeps
+// SpinWait: how long a thread polls a condition before it sleeps
 // (event_count.h).
 //
 //   const auto done = [&] { return finished.load(); };
 //   if (SpinWait::Until(/*nanos=*/120'000, done)) return;
 //   Sleep();
 //
-// Continue gives the core to another thread that waits for it. Beside other
-// programs that is a mistake: the scheduler takes a thread that yields for one
-// that does not mind, and leaves the core to them for a whole time slice, 4 ms,
-// where one that sleeps is woken in 50 us. So when a core was lost in this way,
-// all threads sleep at once for the next 4 ms, and for twice as long if it soon
-// happens again.
+// Continue yields the core to another thread that waits for it. This is costly
+// while other programs run: the scheduler then gives them the core for a whole
+// time slice, 4 ms, whereas it wakes a sleeping thread in 50 us. So when a
+// thread has lost its core in this way, all threads sleep without polling for
+// the next 4 ms, and for twice as long if it soon happens again.
 //
 // Each SpinWait is used by one thread.
 
@@ -43,7 +42,7 @@ class SpinWait {
       until_ = start_ + nanos;
     }
   }
-  // Before it sleeps.
+  // Counts the time spent polling.
   ~SpinWait() {
     Look();
     Count(nanos());
@@ -51,9 +50,9 @@ class SpinWait {
   SpinWait(const SpinWait&) = delete;
   SpinWait& operator=(const SpinWait&) = delete;
 
-  // Looks whether it holds, until it does or the time is over. Who makes it
-  // hold may be waiting for this very core: it gives it up between, unless it
-  // `keeps_core`, for a short time.
+  // Polls holds() until it is true or the time is over. The thread that makes
+  // it true may be waiting for this very core, so Until yields the core in
+  // between, unless `keeps_core`, which is for short waits.
   template <typename Holds>
   static bool Until(std::int64_t nanos, const Holds& holds,
                     bool keeps_core = false) {
@@ -67,7 +66,7 @@ class SpinWait {
     return false;
   }
 
-  // After a look in vain: whether to look again.
+  // After a poll that found nothing: returns whether to poll again.
   bool Continue() {
     if (now_ >= until_) return GiveUp();
     std::this_thread::yield();
@@ -76,11 +75,11 @@ class SpinWait {
   // The same, but keeps the core.
   bool ContinueSoon() { return now_ < until_ ? Look() : GiveUp(); }
 
-  // From its making to the last look, while it had a core.
+  // From the construction to the last poll, without the time it had no core.
   std::int64_t nanos() const { return now_ - start_; }
 
-  // How long all threads of the program have looked or were about to sleep, and
-  // how long this one, with what Count adds for looking without a SpinWait.
+  // How long all threads of the program have polled or were falling asleep, and
+  // how long this one did. Count adds polling that is done without a SpinWait.
   static std::int64_t AllNanos() {
     return all_nanos_.load(std::memory_order_relaxed);
   }
@@ -91,16 +90,15 @@ class SpinWait {
   }
 
  private:
-  // How often Until looks before it lets another thread have the core: a
-  // microsecond or so.
+  // How often Until polls before it yields the core: a microsecond or so.
   static constexpr int kLooks = 32;
-  // Longer than a look, shorter than a time slice.
+  // Longer than a poll, shorter than a time slice.
   static constexpr std::int64_t kLostCoreNanos = 500'000;
-  // How long all threads sleep at once.
+  // For how long all threads sleep without polling.
   static constexpr std::int64_t kLeast = 4'000'000;
   static constexpr std::int64_t kMost = 128'000'000;
 
-  // What it costs a thread to fall asleep, or to find that it need not.
+  // The cost of falling asleep, or of finding that there is no need to.
   static constexpr std::int64_t kSleepNanos = 10'000;
 
   static bool GiveUp() {
@@ -117,8 +115,8 @@ class SpinWait {
       const std::int64_t next = again ? std::min(2 * last, kMost) : kLeast;
       crowded_nanos_.store(next, std::memory_order_relaxed);
       crowded_until_.store(now_ + next, std::memory_order_relaxed);
-      until_ = now_;            // one more look
-      start_ += now_ - before;  // it was not spent with looking
+      until_ = now_;            // one more poll
+      start_ += now_ - before;  // it was not spent polling
     }
     return true;
   }

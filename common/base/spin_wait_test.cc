@@ -36,11 +36,11 @@ TEST(SpinWait, EndsWhenItsTimeIsOver) {
 }
 
 TEST(SpinWait, SleepsAtOnceWhenACoreWasLost) {
-  // Again if it took so long that threads may look again by then.
+  // Repeated if it took so long that threads may poll again by then.
   for (int i = 0; i < 100; ++i) {
     AwaitFreeCores();
     SpinWait spin(60 * kSecond);
-    Burn(1'000'000);  // as long as if the core had gone to another thread
+    Burn(1'000'000);  // longer than kLostCoreNanos
     const Timer timer;
     const bool first = spin.ContinueSoon();
     const bool second = spin.ContinueSoon();

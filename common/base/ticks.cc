@@ -10,7 +10,7 @@ namespace d2l {
 namespace internal {
 namespace {
 
-// Whether the counter runs at one speed whatever the cores do.
+// Whether the counter's rate is constant, whatever the cores' frequencies.
 bool HasInvariantCounter() {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -34,7 +34,7 @@ struct Moment {
   std::int64_t nanos;
 };
 
-// Of several readings the one that was interrupted least.
+// Returns the quickest of several readings: it was interrupted least.
 Moment Now() {
   Moment best = {};
   std::int64_t shortest = -1;

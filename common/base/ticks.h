@@ -44,7 +44,7 @@ class TickScale {
   // The present moment.
   TickScale();
 
-  // NowNanos at the moment.
+  // NowNanos() at this moment.
   std::int64_t nanos() const { return nanos_; }
 
   // The value of NowNanos when NowTicks was `ticks`.

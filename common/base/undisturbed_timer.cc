@@ -21,7 +21,7 @@
 namespace d2l {
 namespace {
 
-// What a thread's sleep and its wake-up cost it, and the thread that wakes it.
+// The cost of a sleep and a wake-up, to both threads that take part in it.
 constexpr double kSliceSeconds = 10e-6;
 
 double SecondsOf(clockid_t clock) {
@@ -32,7 +32,7 @@ double SecondsOf(clockid_t clock) {
 }
 
 // The clock of a thread's run time, as pthread_getcpuclockid makes it.
-// schedstat has that, too, but of a thread that runs, only up to its last tick.
+// schedstat has it, too, but of a running thread only up to the last tick.
 clockid_t ClockOf(int thread) {
   return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6);
 }
@@ -97,7 +97,7 @@ std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
     none_ran = std::max(none_ran, thread.waited - (run - thread.run));
   }
   const double most = std::clamp(seconds - none_ran, 0.0, seconds);
-  // All slept: until a time, or for a disk or a GPU.
+  // When all threads slept: for a timeout, a disk or a GPU.
   const double asleep = std::max(seconds - run - waited, 0.0);
   const double least = busiest + asleep - kSliceSeconds * slices;
   return Bounds{std::clamp(least, 0.0, most), most};
@@ -109,8 +109,8 @@ Elapsed Part(double seconds, const Elapsed& whole) {
   return {seconds, Bounds{std::max(seconds - lost, 0.0), seconds}};
 }
 
-// The clocks are read last here, and first below, or the reading of files would
-// count as work of this thread.
+// The clocks are read last here, and first below, so that reading the files
+// does not count as work of this thread.
 UndisturbedTimer::UndisturbedTimer() {
   before_.ReadWaits();
   before_.ReadRuns();

@@ -1,33 +1,34 @@
-// UndisturbedTimer: a timer that also knows what other programs did to it.
+// UndisturbedTimer: a timer that also bounds the time without other programs.
 //
 //   const UndisturbedTimer timer;
 //   Work();
 //   const Elapsed took = timer.Read();
 //   took.seconds;             // 0.021
-//   took.undisturbed->least;  // 0.010: without other programs it would have
-//   took.undisturbed->most;   // 0.012  taken no less, and no more
+//   took.undisturbed->least;  // 0.010: without other programs, at least
+//   took.undisturbed->most;   // 0.012  this and at most that
 //
 // The kernel counts how long each thread ran, and how long it was ready to run
 // and had no core (/proc/self/task/*/schedstat; Linux,
 // Documentation/scheduler/sched-stats.rst). With cores of its own, the work
 // takes
 //
-//   at least what the busiest thread ran, and what all slept, less what is lost
-//   only where cores are short: looking for what another thread will do
-//   (SpinWait), and being put on a core again;
-//   at most what it took, less what a thread waited while none ran.
+//   at least the time that the busiest thread ran plus the time when all
+//   threads slept, minus costs that arise only when cores are short: polling
+//   (SpinWait), and being scheduled on a core again;
+//   at most the measured time minus the time when a thread waited for a core
+//   and none ran.
 //
-// So the bounds of work for one thread are narrow, and those of work in
-// parallel as far apart as its threads could have run side by side.
+// So the bounds are narrow for work on one thread. For parallel work they are
+// as far apart as the times of a serial and of a parallel execution.
 //
-// What is not seen: other programs' use of shared caches and of a core's second
-// hyper-thread, what a host takes from a virtual machine, other processes of
-// this program, threads that end while the timer runs, and what goes on while a
-// thread waits without one of this program's, on a GPU or a sleeping thread's
-// clock.
+// The timer does not see other programs' use of shared caches and of a core's
+// second hyper-thread, what a host takes from a virtual machine, other
+// processes of this program, threads that end while the timer runs, and what
+// progresses without a core while a thread waits for one: a GPU's work, or a
+// sleep with a timeout.
 //
-// Used by one thread. To make one, and to read it, takes about 5 us for each
-// thread of the program, outside of what is timed.
+// For one thread. The constructor and Read take about 5 us for each thread of
+// the program; the measured time does not include this.
 
 #ifndef D2L_COMMON_BASE_UNDISTURBED_TIMER_H_
 #define D2L_COMMON_BASE_UNDISTURBED_TIMER_H_
@@ -47,33 +48,33 @@ struct Bounds {
 // In seconds.
 struct Elapsed {
   double seconds = 0;
-  std::optional<Bounds> undisturbed;  // nothing where the kernel does not say
+  std::optional<Bounds> undisturbed;  // nullopt if the kernel reports none
 };
 
-// A part of what `whole` took: what the threads waited may all lie in it.
+// The bounds of a part of `whole`, which may contain all of its waiting.
 Elapsed Part(double seconds, const Elapsed& whole);
 
-// Of this process, in seconds.
+// The times of this process, in seconds.
 struct ProcessTimes {
   struct Thread {
     double run = 0;
     double waited = 0;  // for a core
-    double slices = 0;  // how often it was put on one
+    double slices = 0;  // how often it got one
   };
   std::map<int, Thread> threads;  // by id; empty if the kernel does not say
-  double run = 0;                 // all threads, those that have ended, too
-  // SpinWait: of the calling thread, and of all others.
+  double run = 0;                 // all threads, including ended ones
+  // SpinWait's times: of the calling thread, and of all others.
   int self = 0;
   double self_spun = 0, others_spun = 0;
 
-  // Reads the threads, and what they waited.
+  // Reads which threads there are, and how long they have waited.
   void ReadWaits();
-  // Reads how long the threads that are known ran.
+  // Reads how long these threads have run.
   void ReadRuns();
 };
 
-// What `seconds` between the two readings would have been without other
-// programs. Nothing if it is not known, or one of the threads has ended.
+// How long the `seconds` between the two readings would have been without other
+// programs; nullopt if that is unknown or a thread has ended.
 std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
                                   const ProcessTimes& after);
 

@@ -35,8 +35,8 @@ TEST(Undisturbed, IsKnownExactlyOfOneThread) {
 }
 
 TEST(Undisturbed, IsWideWhereThreadsMayRunSideBySide) {
-  // Two that ran for 2 s each, in turn, on one core: 2 s on two cores, or 4 s
-  // if the one waited for the other.
+  // Two threads ran for 2 s each, in turn, on one core: 2 s on two cores, or 4
+  // s if one waited for the other.
   const std::optional<Bounds> b =
       Undisturbed(4, Of({{}, {}}), Of({{2, 2, 0}, {2, 2, 0}}));
   ASSERT_TRUE(b);
@@ -55,7 +55,7 @@ TEST(Undisturbed, CountsWhatAllSlept) {
 TEST(Undisturbed, LeavesOutLookingAndSwitching) {
   ProcessTimes after = Of({{3, 0, 0}, {1, 0, 0}});
   after.self_spun = 1.5;
-  // The busiest did 1.5 s of work.
+  // The busiest thread did 1.5 s of work.
   EXPECT_DOUBLE_EQ(Undisturbed(3, Of({{}, {}}), after)->least, 1.5);
   after.self_spun = 0;
   after.others_spun = 1;  // not of this thread
@@ -69,7 +69,7 @@ TEST(Undisturbed, LeavesOutLookingAndSwitching) {
 }
 
 TEST(Undisturbed, CountsNoWaitFromBefore) {
-  // It waited for 9 s when the watch began, and did nothing.
+  // A thread had waited for 9 s when the timer began, and did nothing.
   const std::optional<Bounds> b =
       Undisturbed(2, Of({{}, {}}), Of({{2, 0, 0}, {0, 9, 0}}));
   EXPECT_DOUBLE_EQ(b->least, 2);

@@ -37,8 +37,8 @@ struct DeviceInventory {
   std::vector<PhysicalDevice> devices;
   // A sentence that says why there are none, and what to do about it.
   std::string why_none;
-  // They are models, for tests: they can be named, but do not count as devices
-  // found, and why_none says so.
+  // The devices are models, for tests: a list can name them, but they do not
+  // count as devices found, and why_none says so.
   bool modelled = false;
   // "CUDA_VISIBLE_DEVICES=4,5" if that renumbers the devices; else empty.
   std::string renumbered_by;
@@ -51,8 +51,8 @@ struct StreamOptions {
 
   // On a GPU an enqueue also waits while this many launches are queued:
   // kernels, copies and events count 1, a host callback 17. CUDA's own queue
-  // holds about 1,024 of these, and a call that waits there for room holds up
-  // the calls of all threads.
+  // holds about 1,024 of these, and a call that waits there for room blocks the
+  // calls of all threads.
   std::int64_t max_queued_launches = 512;
 
   static constexpr std::int64_t kUnbounded = std::int64_t{1} << 22;
@@ -85,7 +85,7 @@ class Backend {
   // True if Free and FreePinned wait for all work of the device.
   virtual bool FreeWaits() const { return false; }
 
-  // Host memory that copies to and from the device can be asynchronous with.
+  // Host memory to and from which the device can copy asynchronously.
   virtual void* AllocatePinned(std::size_t bytes) = 0;
   virtual void FreePinned(void* data, std::size_t bytes) = 0;
 

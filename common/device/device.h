@@ -14,15 +14,15 @@
 //   - Its streams share its cores: at most as many of their operations compute
 //     at once as it has cores. A large operation is spread over those that are
 //     free. On one core, two streams take turns.
-//   - Copies (Stream::CopyAsync) go beside the computation, as a GPU's copy
-//     engines do. Host callbacks and waits for events take no core, either.
+//   - Copies (Stream::CopyAsync) run beside the computation, as on a GPU's copy
+//     engines. Host callbacks and waits for events take no core, either.
 //   - Its memory has an account and an allocator of its own. Copies are
 //     asynchronous with pinned host memory, and wait with any other.
-// It is not a part of the machine that is set apart:
+// But no part of the machine is reserved for it:
 //   - No thread is tied to a core. The program's own threads, other programs
 //     and copies may use the cores that it counts on.
 //   - All memory is the machine's; copies move bytes from DRAM to DRAM.
-//   - An operation is never interrupted: two streams on one core change places
+//   - An operation is never interrupted: two streams on one core take turns
 //     between operations, about once a millisecond.
 
 #ifndef D2L_COMMON_DEVICE_DEVICE_H_

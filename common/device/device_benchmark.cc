@@ -1,5 +1,5 @@
-// What a device's queue, events and memory cost. The table that these figures
-// stand in is in docs/performance.md.
+// The costs of a device's queue, events and memory. docs/performance.md has the
+// table of these figures.
 //
 //   bazel run //common/device:benchmarks
 
@@ -38,8 +38,8 @@ StreamOptions Bound(std::int64_t operations) {
 
 const Device kDevice(DeviceType::kCpu, 0);
 
-// What the tasks add to. On cache lines of its own: beside the variables of
-// the enqueuing thread it would slow that thread down threefold.
+// The sum that the tasks add to. It has cache lines of its own: next to the
+// enqueuing thread's variables it would slow that thread down threefold.
 struct alignas(128) Sum {
   std::uint64_t value = 0;
 };
@@ -75,7 +75,7 @@ void BM_Enqueue(benchmark::State& state) {
 }
 BENCHMARK(BM_Enqueue)->UseManualTime();
 
-// The same while the worker is held up: the push alone.
+// The same while the worker is stalled: the cost of the push alone.
 void BM_EnqueueWorkerBusy(benchmark::State& state) {
   CpuStream stream(kDevice, 0, StreamOptions());
   Sum sum;
@@ -97,8 +97,8 @@ void BM_EnqueueWorkerBusy(benchmark::State& state) {
 }
 BENCHMARK(BM_EnqueueWorkerBusy)->UseManualTime();
 
-// Several threads enqueue a million tasks in all, the bound in force; the time
-// per task until all are enqueued, and until all are done.
+// Several threads enqueue a million tasks in all, with a bounded queue; the
+// time per task until all are enqueued, and until all are done.
 void BM_EnqueueFromThreads(benchmark::State& state) {
   CpuStream stream(kDevice, 0, StreamOptions());
   const int threads = static_cast<int>(state.range(0));
@@ -134,13 +134,13 @@ BENCHMARK(BM_EnqueueFromThreads)
     ->UseManualTime()
     ->Iterations(5);
 
-// All of n tasks are queued before the first can run: what one costs, queued
-// and completed, must not depend on n.
+// All of n tasks are queued before the first can run: the cost of queueing and
+// completing one must not depend on n.
 void BM_QueueDepth(benchmark::State& state) {
   const std::uint64_t n = state.range(0);
   CpuStream stream(kDevice, 0, Bound(StreamOptions::kUnbounded));
   Sum sum;
-  // Once through all slots: their pages are there when it counts.
+  // Touches all slots once, so that their pages exist during the measurement.
   for (std::int64_t i = 0; i < StreamOptions::kUnbounded; ++i) {
     stream.Enqueue(OpLabel("task"), [] {});
   }
@@ -170,7 +170,7 @@ BENCHMARK(BM_QueueDepth)
     ->Range(1'000, 1'000'000)
     ->UseManualTime();
 
-// From the enqueue to the start of the task, the worker asleep.
+// The time from enqueue to start of a task while the worker is asleep.
 void BM_IdleToStart(benchmark::State& state) {
   CpuStream stream(kDevice, 0, StreamOptions());
   for (auto _ : state) {
@@ -204,7 +204,7 @@ void BM_IdleMillisecond(benchmark::State& state) {
 }
 BENCHMARK(BM_IdleMillisecond)->UseManualTime()->Iterations(300);
 
-// A task there and back: what a read of one value waits at least.
+// The round trip of a task: the shortest wait of a read of one value.
 void BM_EnqueueAndSynchronize(benchmark::State& state) {
   CpuStream stream(kDevice, 0, StreamOptions());
   Sum sum;
@@ -227,9 +227,9 @@ void BM_RecordAndWaitAcrossStreams(benchmark::State& state) {
 }
 BENCHMARK(BM_RecordAndWaitAcrossStreams)->UseRealTime();
 
-// An operation in as many parts as there are cores, none of which ends before
-// all have begun: what spreading it costs, the helpers awake. With more
-// threads than cores it is the scheduler's time that is measured.
+// An operation with one part for each core, where no part ends before all have
+// begun: the cost of spreading it over awake helpers. With more threads than
+// cores this measures the scheduler.
 void BM_ParallelFor(benchmark::State& state) {
   const int cores = static_cast<int>(state.range(0));
   CpuStream stream(kDevice, 0, StreamOptions(),

@@ -36,7 +36,7 @@ struct Entry {
 
   Mutex making;  // held while a stream is made, which may wait for the device
   Mutex mutex;   // never held that long
-  // Beyond the default one.
+  // The streams other than the default one.
   std::vector<std::unique_ptr<Stream>> streams ABSL_GUARDED_BY(mutex);
   // One of them, once made.
   std::atomic<Stream*> read_stream{nullptr};
@@ -53,7 +53,7 @@ Backend& GetBackend(DeviceType type) {
   return type == DeviceType::kCpu ? CpuBackend() : CudaBackend();
 }
 
-Mutex table_mutex;                   // one InitializeDevices at a time
+Mutex table_mutex;                   // held by InitializeDevices
 std::atomic<Table*> table{nullptr};  // set once, never deleted
 
 // The streams made current by guards on this thread; null is the default one.
@@ -87,8 +87,8 @@ void ForEachStream(Entry& entry, F f) {
 void StopStreams() {
   Table* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return;
-  // exit() called in work that a stream runs cannot wait for itself, and that
-  // of a forked child not for its parent's threads.
+  // If work on a stream calls exit(), it cannot wait for itself; a forked child
+  // cannot wait for its parent's threads.
   if (internal::enqueue_mode == internal::kOnWorker || internal::forked_child) {
     return;
   }
@@ -129,7 +129,6 @@ Entry& GetEntry(Device device) {
       device.ToString(), absl::StrJoin(names, ", ")));
 }
 
-// A further stream.
 Stream& AddStream(Entry& entry, std::int64_t max_queued_operations)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.making) {
   StreamOptions options = entry.stream_options;
@@ -290,7 +289,7 @@ Stream& CurrentStream(Device device) {
 }
 
 StreamGuard::StreamGuard(Stream& stream)
-    // Throws for a stream of no device of the table.
+    // Throws if the stream's device is not in the table.
     : device_(GetEntry(stream.device()).info.device),
       previous_(std::exchange(
           current_streams[static_cast<int>(device_.type())][device_.index()],

@@ -65,7 +65,7 @@ struct DeviceOptions {
   int min_devices = 2;
   // The bound of every stream's queue; see Stream.
   StreamOptions stream;
-  // The bound in bytes: see DeviceMemory.
+  // The bound on pending memory, in bytes: see DeviceMemory.
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
 };
 
@@ -77,26 +77,26 @@ struct DeviceOptions {
 absl::Status InitializeDevices(absl::string_view spec = "auto",
                                const DeviceOptions& options = {});
 
-// What InitializeDevices would make of `spec`, given what is there. Models are
-// not chosen by "auto".
+// The devices that InitializeDevices would make of `spec` on this hardware.
+// "auto" chooses no models.
 absl::StatusOr<std::vector<DeviceInfo>> ResolveDevices(
     absl::string_view spec, int min_devices, const DeviceInventory& cpu,
     const DeviceInventory& cuda);
 
-// The table, in the order of the list. Makes it of "auto" if need be.
+// The table, in the order of the list. Makes it from "auto" if there is none.
 const std::vector<DeviceInfo>& Devices();
 
 bool HasDevice(Device device);
 
 // These throw std::invalid_argument if the device is not in the table; the
-// message lists what is.
+// message lists the table.
 const DeviceInfo& GetDeviceInfo(Device device);
 Stream& DefaultStream(Device device);
 // A further stream of the device, which lives as long as the table: make a
 // few and keep them.
 Stream& NewStream(Device device);
-// The same with a bound of its own on its queue: 1 to
-// StreamOptions::kUnbounded, or else std::invalid_argument is thrown.
+// The same with its own bound on its queue, from 1 to
+// StreamOptions::kUnbounded; throws std::invalid_argument for other bounds.
 Stream& NewStream(Device device, std::int64_t max_queued_operations);
 // The device's stream for copying finished results to the host: such copies do
 // not wait for work queued on the other streams.
@@ -109,8 +109,8 @@ DeviceMemory& PinnedMemory(Device device);
 // default stream, unless a StreamGuard says otherwise.
 Stream& CurrentStream(Device device);
 
-// Makes `stream` the current one of its device, on this thread, while it
-// lives. Guards nest.
+// While a guard lives, `stream` is its device's current stream on this thread.
+// Guards nest.
 class StreamGuard {
  public:
   explicit StreamGuard(Stream& stream);

@@ -1,5 +1,5 @@
-// The device table of a running program. It is made once in a process; how it
-// can be started otherwise is in exit_test.cc.
+// The device table of a running program. It is made once in a process;
+// exit_test.cc tests other ways to start.
 
 #include "common/device/device_table.h"
 
@@ -248,7 +248,7 @@ TEST(SynchronizeTest, ThrowsTheFailureOfTheFirstStreamThatHasOne) {
     EXPECT_EQ(error.noticed_at().line(), line);
   }
   EXPECT_TRUE(ran);
-  Synchronize(kCpu1);  // all have been asked; nothing is left
+  Synchronize(kCpu1);  // all is reported; nothing is left
   Synchronize(kCpu0);
 }
 

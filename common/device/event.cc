@@ -33,7 +33,7 @@ void Event::Synchronize(SourceLocation noticed_at) const {
   state_->Block();
   internal::TellOrder(OrderRecord::Kind::kHostWait, nullptr, state_.get());
   FailurePtr failure = state_->failure();
-  // A thread that only waits may end as quietly as the program does.
+  // At the end of the program a thread that only waits gets no exception.
   if (failure == nullptr || failure->end_of_program) return;
   throw AsyncError(std::move(failure), "Event::Synchronize", noticed_at, -1);
 }

@@ -76,7 +76,7 @@ class Event {
   // The event's unique id; 0 for an empty event.
   std::uint64_t id() const { return state_ == nullptr ? 0 : state_->id(); }
 
-  // For back ends and the memory, whose looks at it are no waits of the
+  // For back ends and the memory, which poll it without reporting a wait of the
   // program; null for an empty event.
   const std::shared_ptr<EventState>& state() const { return state_; }
 

@@ -43,7 +43,7 @@ FailurePtr FailureLedger::FailureOf(std::uint64_t number) {
 FailurePtr FailureLedger::Unreported() {
   MutexLock lock(mutex_);
   const FailedIntervals::Interval* const open = failed_.open();
-  // A thread that only waits may end as quietly as the program does.
+  // At the end of the program a thread that only waits gets no exception.
   if (open == nullptr || open->failure->end_of_program || lost_reported_) {
     return nullptr;
   }
@@ -65,8 +65,8 @@ void FailureLedger::Report(std::uint64_t before, const char* noticed_in,
                !open->failure->end_of_program) {
       failure = open->failure;
       skipped = open->skipped;
-      // The stream decides to skip under this lock, so what it has skipped is
-      // below the end, and everything from the end on will run.
+      // The stream decides under this lock what to skip, so all it has skipped
+      // is below the end, and everything from the end on will run.
       failed_.Close(Restart());
     }
   }
@@ -86,8 +86,8 @@ void FailureLedger::Open(std::uint64_t number, FailurePtr failure) {
 }
 
 bool FailureLedger::IsConsequence(std::uint64_t number) {
-  // If a launch failed alone, one of its kernels was launched and wrote to the
-  // GPU's record, so that cannot tell what failed behind it.
+  // A failure inside a launch that failed alone is none: one of its kernels has
+  // run and written to the GPU's record, which cannot name later failures.
   const FailedIntervals::Interval* const known = failed_.Find(number);
   return known != nullptr && !known->alone;
 }

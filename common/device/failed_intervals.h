@@ -10,8 +10,8 @@
 // comparison for an operation after the last failure. They are kept for the
 // stream's life.
 //
-// Not thread-safe. A stream has a FailureLedger, which is: the intervals, and
-// whether their failures have been reported.
+// Not thread-safe. A stream has a FailureLedger, which is thread-safe and also
+// holds whether the failures have been reported.
 
 #ifndef D2L_COMMON_DEVICE_FAILED_INTERVALS_H_
 #define D2L_COMMON_DEVICE_FAILED_INTERVALS_H_
@@ -32,13 +32,13 @@ class FailedIntervals {
  public:
   static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
 
-  // Operations `first` up to, not including, `end` did not do their work.
+  // The operations in [first, end) did not do their work.
   struct Interval {
     std::uint64_t first;
     std::uint64_t end;  // kOpen until the failure has been reported
     FailurePtr failure;
     std::int32_t skipped = 0;  // so far; without the failed operation
-    bool alone = false;        // one launch that failed, which its caller knows
+    bool alone = false;        // one failed launch, whose call threw
   };
 
   // Operation `first` failed. Intervals from `first` on become part of this
@@ -46,7 +46,7 @@ class FailedIntervals {
   void Open(std::uint64_t first, FailurePtr failure);
   // Operations from `end` on run again. There is an open interval.
   void Close(std::uint64_t end) { intervals_.back().end = end; }
-  // Operation `number`, behind all intervals, failed and no other did.
+  // Only operation `number`, which is after all intervals, failed.
   void AddAlone(std::uint64_t number, FailurePtr failure) {
     intervals_.push_back(
         {number, number + 1, std::move(failure), 0, /*alone=*/true});
@@ -84,8 +84,8 @@ class FailureLedger {
   FailurePtr Unreported();
 
   // Throws an AsyncError if there is a failure below `before` that was not
-  // reported. Later operations are then valid again. A lost device, with which
-  // nothing ever is again, is reported every time.
+  // reported. Later operations are then valid again. The failure of a lost
+  // device, which stays lost, is thrown every time.
   void Report(std::uint64_t before, const char* noticed_in,
               SourceLocation noticed_at);
   void ThrowIfLost(const char* noticed_in, SourceLocation noticed_at) {
@@ -94,24 +94,24 @@ class FailureLedger {
 
   // ---- For the stream.
 
-  // Operation `number` failed, unless that is the consequence of a failure
-  // before it.
+  // Records that operation `number` failed, unless an earlier failure caused
+  // it.
   void Fail(std::uint64_t number, FailurePtr failure);
-  // True, and counted, if operation `number` is to be skipped.
+  // True if operation `number` is to be skipped; then counts it as skipped.
   bool Skip(std::uint64_t number);
 
  protected:
   // The same as Fail.
   void Open(std::uint64_t number, FailurePtr failure)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What goes wrong with operation `number` comes from a failure before it.
+  // True if a failure of operation `number` is caused by an earlier one.
   bool IsConsequence(std::uint64_t number)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void set_ever_failed() {
     ever_failed_.store(true, std::memory_order_release);
   }
-  // A failure has been reported. Returns from which operation on the stream
-  // runs again.
+  // Called when a failure has been reported. Returns the number of the first
+  // operation that runs again.
   virtual std::uint64_t Restart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return pushed();
   }

@@ -60,7 +60,7 @@ TEST(FailedIntervalsTest, OpenTakesInWhatFailedBehindIt) {
   for (std::uint64_t n = 7; n < 15; ++n) EXPECT_EQ(failed.FailureOf(n), late);
 }
 
-// Against a plain list that is searched from one end.
+// Compares with a plain list that is searched from one end.
 TEST(FailedIntervalsTest, FindsWhatASearchOfAllFinds) {
   std::mt19937 random(1);
   struct Plain {
@@ -96,8 +96,8 @@ TEST(FailedIntervalsTest, FindsWhatASearchOfAllFinds) {
   }
 }
 
-// A million questions after a hundred thousand failures: a search of all of
-// them would take ten to the power of eleven steps, an hour or so.
+// A million queries after a hundred thousand failures: searching all failures
+// would take 10^11 steps, an hour or so.
 TEST(FailedIntervalsTest, ManyFailuresStayCheapAndExact) {
   constexpr std::uint64_t kFailures = 100'000;
   FailedIntervals failed;

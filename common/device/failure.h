@@ -91,18 +91,18 @@ class StepError : public std::exception {
   std::exception_ptr cause_;
 };
 
-// What `thrown` says; it is not null.
+// The message of `thrown`, which is not null.
 std::string WhatOf(const std::exception_ptr& thrown);
 
 // For back ends: the failure of an operation that threw `thrown`. A StepError
-// is the failure of that step, and an AsyncError passes on the one it carries:
-// not the wait for it is what everyone behind wants to know.
+// becomes the failure of that step. An AsyncError passes on the failure it
+// carries, which is the cause, rather than the wait for it.
 FailurePtr MakeFailure(const OpLabel& label, std::uint64_t number,
                        std::string stream, const std::exception_ptr& thrown);
-// The same for one that threw nothing.
+// The same for an operation that threw nothing.
 std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
                                      std::string stream, std::string what);
-// The same for one that is skipped because the program is ending.
+// The same for an operation skipped because the program is ending.
 FailurePtr MakeSkippedAtEnd(const OpLabel& label, std::uint64_t number,
                             std::string stream);
 

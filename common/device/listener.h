@@ -42,11 +42,11 @@ class EventState;
 class Stream;
 struct OpStamps;
 
-// A block has been handed out, or returned. Sizes are in bytes, as in
-// MemoryStats, afterwards.
+// A block has been allocated or returned. Sizes are in bytes; the totals are
+// those of MemoryStats, afterwards.
 struct MemoryRecord {
   Device device;
-  bool pinned;            // the host memory beside the device
+  bool pinned;            // pinned host memory for the device
   std::uint64_t storage;  // the block's id in this use of it
   std::int64_t change;    // negative for a return
   std::int64_t allocated;
@@ -61,8 +61,8 @@ struct WaitRecord {
   SourceLocation requested_at;
   std::int64_t host_begin;  // NowTicks
   std::int64_t host_end;
-  // For room in a stream's queue: in the midst of a request, so the listener
-  // must not use streams.
+  // The wait is for room in a stream's queue, in the middle of a request, so
+  // the listener must not use streams.
   bool for_room = false;
 };
 
@@ -81,13 +81,13 @@ struct StreamRecord {
   void* dst = nullptr;
   const void* src = nullptr;
   std::size_t bytes = 0;
-  // kCopy and kHostCallback: the operation's in its stream, if no other thread
-  // is faster; and the list of its stamps, to which a listener may add its own.
+  // kCopy and kHostCallback: the operation's number in its stream, if no other
+  // thread enqueues first; and its stamps, to which a listener may add.
   std::uint64_t number = 0;
   OpStamps** stamps = nullptr;
 };
 
-// What orders work, also where it is a part of another request: a stream has
+// A step that orders work, also as a part of another request: a stream has
 // recorded an event, or will wait for one; or the host has waited.
 struct OrderRecord {
   enum class Kind { kRecord, kWait, kHostWait };
@@ -95,8 +95,8 @@ struct OrderRecord {
   Kind kind;
   Stream* stream;       // null if the host waited for an event
   std::uint64_t event;  // EventState::id; 0 if the host waited for a stream
-  // Of the stream's operations, those below this number are before the event,
-  // or are done now. kWait: those from this number on are behind the event.
+  // The stream's operations below this number come before the event, or are
+  // done now. kWait: those from this number on come after the event.
   std::uint64_t number;
 };
 
@@ -170,7 +170,7 @@ inline void TellOrder(OrderRecord::Kind kind, Stream* stream, EventState* event,
   if (!order_listeners.empty()) ReportOrder(kind, stream, event, number);
 }
 
-// The name of a wait for room in a queue of so many operations: "front end
+// The name of a wait for room in a queue of `bound` operations: "front end
 // blocked: queue full 4096/4096".
 const char* QueueFullName(std::uint64_t bound);
 

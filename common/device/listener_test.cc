@@ -122,7 +122,7 @@ TEST_P(ListenerTest, IsToldThatAQueueIsFull) {
   constexpr int kBound = 16;
   Stream& stream = NewStream(device_, kBound);
   Seen seen;
-  // The queue may have room again before the producer looks.
+  // The queue may have room again before the producer checks it.
   for (int i = 0; i < 1000 && seen.waits.empty(); ++i) {
     StreamStall stall(stream);
     std::thread producer([&] {

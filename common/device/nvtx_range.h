@@ -9,8 +9,7 @@
 // "d2l"; Nsight Systems shows the ranges beside the kernels that were launched
 // in them. Without a tool a range costs a load.
 //
-// Thread-safe. Tested with a tool of the tests' own; not yet with Nsight
-// Systems.
+// Thread-safe. Tested with the tests' own tool, not yet with Nsight Systems.
 
 #ifndef D2L_COMMON_DEVICE_NVTX_RANGE_H_
 #define D2L_COMMON_DEVICE_NVTX_RANGE_H_
@@ -33,17 +32,17 @@ namespace internal {
 inline std::atomic<RangeMarker*> range_marker{nullptr};
 }  // namespace internal
 
-// The process's; null for none. It lives as long as the process.
+// Sets the process's marker, or null. It must live as long as the process.
 inline void SetRangeMarker(RangeMarker* marker) {
   internal::range_marker.store(marker, std::memory_order_release);
 }
 
 // Marks the process's ranges from now on, if there is a tool. Call it once.
-// Returns whether there is one. In device/cuda/cuda_backend.cc, which is
-// there only with --config=cuda.
+// Returns whether there is one. Defined in device/cuda/cuda_backend.cc, which
+// only --config=cuda builds.
 bool MarkRangesForNvtx();
 
-// From here to the end of the block. Ranges nest.
+// A range from here to the end of the block. Ranges nest.
 class NvtxRange {
  public:
   explicit NvtxRange(const char* name)

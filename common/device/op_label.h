@@ -29,7 +29,7 @@ namespace d2l {
 struct OpStamps {
   std::atomic<std::int64_t> begin{0};
   std::atomic<std::int64_t> end{0};
-  OpStamps* next = nullptr;  // of another listener, written alike
+  OpStamps* next = nullptr;  // of another listener; gets the same times
 };
 
 // For back ends: write to all of the list.

@@ -1,7 +1,7 @@
 // Property: a graph of operations on several devices and streams, ordered by
 // the streams and by events where an edge crosses from one to another, gives
-// what the same operations give one after the other. And the events are what
-// does it: leave out one that is needed and the result is another.
+// the same result as the operations one after the other. The events are needed
+// for that: without one of the needed ones the result differs.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +29,7 @@ constexpr int kDevices = 3;
 constexpr int kStreams = 2 * kDevices;
 constexpr int kMaxInputs = 3;
 
-// What no operation has written.
+// The value of memory that no operation has written.
 constexpr std::uint64_t kUnwritten = 0x5eed;
 
 struct Node {
@@ -58,7 +58,7 @@ Graph RandomGraph(std::mt19937_64& random) {
     node.inputs = static_cast<int>(random() % (kMaxInputs + 1));
     if (n == 0) node.inputs = 0;
     for (int i = 0; i < node.inputs; ++i) {
-      // Half of the edges are short: those are the ones a race would hit.
+      // Half of the edges are short, since a race would hit these.
       const int reach = random() % 2 == 0 ? n : std::min(n, 8);
       node.input[i] = n - 1 - static_cast<int>(random() % reach);
       Node& from = graph[node.input[i]];
@@ -69,8 +69,8 @@ Graph RandomGraph(std::mt19937_64& random) {
   return graph;
 }
 
-// The values of all nodes, and one per stream that tells the order in which
-// its nodes ran.
+// The values of all nodes, and one per stream that depends on the order in
+// which its nodes ran.
 struct Result {
   std::vector<std::uint64_t> values = std::vector<std::uint64_t>(kNodes);
   std::vector<std::uint64_t> streams = std::vector<std::uint64_t>(kStreams);
@@ -103,7 +103,7 @@ struct Edge {
 // True if without the event of `edge` nothing orders its two ends.
 bool IsNeeded(const Graph& graph, Edge edge) {
   const int from = graph[edge.reader].input[edge.input];
-  // What is ordered behind `from`, the edge left out.
+  // The nodes that are ordered behind `from` without the edge.
   std::vector<bool> behind(kNodes, false);
   behind[from] = true;
   for (int n = from + 1; n < kNodes; ++n) {
@@ -172,8 +172,8 @@ class RandomGraphTest : public testing::Test {
     }
   }
 
-  // Every node's value lies in memory of its device, which is let go of as
-  // soon as the last reader is enqueued: so blocks are reused and parked too.
+  // Every node's value lies in memory of its device, which is released as soon
+  // as the last reader is enqueued: so blocks are pending and reused, too.
   Result RunWithReusedMemory(const Graph& graph) {
     Result result;
     std::vector<StorageRef> blocks(kNodes);
@@ -214,8 +214,8 @@ class RandomGraphTest : public testing::Test {
     return memories_[d]->Allocate(8, stream);
   }
 
-  // Runs the graph with the producing end of `edge` held up until the reader
-  // is done, which it can only be if nothing orders it behind that end.
+  // Runs the graph with the writing node of `edge` blocked until the reader is
+  // done, which is possible only if nothing orders the reader behind it.
   Result RunWithout(const Graph& graph, Edge edge) {
     Result result;
     std::vector<std::uint64_t> memory(kNodes, kUnwritten);
@@ -240,7 +240,7 @@ class RandomGraphTest : public testing::Test {
   }
 
   std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<std::unique_ptr<DeviceMemory>> memories_;  // go first
+  std::vector<std::unique_ptr<DeviceMemory>> memories_;  // destroyed first
 };
 
 TEST_F(RandomGraphTest, EqualsTheSerialResult) {

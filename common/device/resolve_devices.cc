@@ -1,4 +1,4 @@
-// From what the user asked for and what is there to the list of devices.
+// Makes the list of devices from the user's request and the hardware.
 
 #include <algorithm>
 #include <cstdint>

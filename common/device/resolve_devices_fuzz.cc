@@ -1,5 +1,4 @@
-// Whatever is written after --devices=, the answer is a usable list or an
-// error that says something.
+// For any text after --devices=, the result is a usable list or a clear error.
 
 #include <cstddef>
 #include <cstdint>

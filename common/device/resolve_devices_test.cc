@@ -1,4 +1,4 @@
-// ResolveDevices, given hardware that need not be there.
+// ResolveDevices with invented hardware.
 
 #include <string>
 #include <vector>
@@ -34,8 +34,8 @@ DeviceInventory Gpus(int count) {
   return inventory;
 }
 
-// "cpu:0 virtual 1, cuda:0 real 0": name, kind and, after it, the cores of a
-// virtual device or the GPU of another.
+// "cpu:0 virtual 1, cuda:0 real 0": name, kind, and the cores of a virtual
+// device or the GPU of another one.
 std::string Summary(const absl::StatusOr<std::vector<DeviceInfo>>& devices) {
   if (!devices.ok()) return std::string(devices.status().message());
   std::vector<std::string> words;

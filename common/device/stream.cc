@@ -22,7 +22,7 @@
 namespace d2l {
 namespace {
 
-// Set once the end has begun; and on the thread on which it has.
+// True once the program is ending; and on the thread that ends it.
 std::atomic<bool> program_ending{false};
 thread_local bool ends_program = false;
 // Far longer than the end of a program takes.
@@ -33,14 +33,14 @@ constexpr char kForked[] =
     "the parent's streams; fork before the first use of a device, or call exec "
     "in the child";
 
-// Before the request is carried out, but for a Record.
+// Reports a request before it is carried out, except for a Record.
 void Tell(StreamRecord record, const Event& event = Event()) {
   if (!internal::StreamHasListeners()) return;
   record.event = event.id();
   internal::ReportStream(record);
 }
 
-// The same of an operation, which gets the listeners' stamps.
+// The same for an operation, which gets the listeners' stamps.
 void Tell(StreamRecord record, const FailureLedger& ledger, OpLabel& label) {
   if (!internal::StreamHasListeners()) return;
   OpStamps* stamps = nullptr;
@@ -50,7 +50,7 @@ void Tell(StreamRecord record, const FailureLedger& ledger, OpLabel& label) {
   label.set_stamps(stamps);
 }
 
-// At a stream's end. failure may be null.
+// Called at a stream's end. `failure` may be null.
 void PrintUnnoticed(const FailurePtr& failure) {
   if (failure == nullptr) return;
   std::fprintf(stderr,

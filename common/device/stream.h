@@ -24,10 +24,10 @@
 // and from then on the stream runs again. Results of failed and skipped
 // operations stay marked: see FailureOf.
 //
-// Stream holds the contract: it refuses calls, tells listeners, finds out what
-// memory is pageable, waits under launch blocking, and throws late errors,
+// Stream holds the contract: it refuses invalid calls, notifies listeners,
+// detects pageable memory, waits under launch blocking, and throws late errors,
 // whose ledger is in failed_intervals.h. A back end does the rest in the
-// functions DoRecord, DoWait, …, and launches work in a way of its own:
+// functions DoRecord, DoWait, …, and launches work in its own way:
 // CpuStream::Enqueue, CudaStream::Launch. The operations of tensors are in
 // common/kernels.
 
@@ -78,9 +78,9 @@ class Stream {
             SourceLocation requested_at = SourceLocation::Current());
 
   // Copies bytes. Asynchronous between devices and to or from pinned host
-  // memory (see PinnedBuffer in memory.h). From or to any other host memory
-  // it returns when the copy is done, on every back end, and throws
-  // AsyncError if the copy was skipped.
+  // memory (PinnedMemory in device_table.h). From or to any other host memory
+  // it returns when the copy is done, on every back end, and throws AsyncError
+  // if the copy was skipped.
   void CopyAsync(void* dst, const void* src, std::size_t bytes, CopyKind kind,
                  SourceLocation requested_at = SourceLocation::Current());
 
@@ -114,10 +114,10 @@ class Stream {
   void Finish(std::uint64_t number, const char* noticed_in,
               SourceLocation noticed_at);
 
-  // If nothing is queued behind operation `number`: waits until that is done
-  // and copies what it has written, at most 8 bytes, to the host, by one wait
-  // for both. They are valid if Finish then throws nothing. Returns false where
-  // that is not so, or not quicker than a copy.
+  // If nothing is queued behind operation `number`: copies its result, at most
+  // 8 bytes, to the host, with one wait for the operation and the copy. The
+  // bytes are valid if Finish then throws nothing. Returns false if other work
+  // is queued behind it, or if a copy is as quick.
   virtual bool ReadBehind(std::uint64_t /*number*/, void* /*to*/,
                           const void* /*from*/, std::size_t /*bytes*/,
                           SourceLocation /*requested_at*/) {
@@ -140,26 +140,26 @@ class Stream {
   std::function<void()> Stall();
 
   // For the end of the process: from Shutdown on, the back end skips the work
-  // that it can skip and marks its results as failed; events complete. All
-  // streams first, then Drain each: one may wait for an event of another.
+  // that it can skip and marks its results as failed; events complete. Call it
+  // on all streams before any Drain: one may wait for another's event.
   virtual void Shutdown() = 0;
   // After Shutdown: waits until everything enqueued so far is done or skipped,
-  // and prints a failure that was never reported. What threads and static
+  // and prints a failure that was never reported. Work that threads and static
   // objects enqueue later is skipped, even if its inputs were, and waits for it
   // return; so the stream must never be destroyed. A thread that reads a
-  // skipped result is kept until the process ends, see BeginEndOfProgram.
+  // skipped result is blocked until the process ends, see BeginEndOfProgram.
   void Drain();
 
  protected:
-  // failures: what has failed, which may outlive the stream.
+  // failures: the ledger, which may outlive the stream.
   Stream(Device device, int index, std::shared_ptr<FailureLedger> failures);
 
   static std::string NameOf(Device device, int index);
   const std::shared_ptr<FailureLedger>& failures() const { return failures_; }
 
-  // What a back end does for the functions of these names, once the call has
-  // been checked and told. They return the operation's number. pageable: the
-  // copy is from or to host memory that is not pinned.
+  // The back end's part of the functions of these names, called once the call
+  // has been checked and reported to listeners. They return the operation's
+  // number. pageable: the copy is from or to host memory that is not pinned.
   virtual std::shared_ptr<EventState> DoRecord() = 0;
   virtual std::uint64_t DoWait(const OpLabel& label,
                                const std::shared_ptr<EventState>& event) = 0;
@@ -173,12 +173,12 @@ class Stream {
 
   // Waits until the operations below `end` are done.
   virtual void AwaitDone(std::uint64_t end) = 0;
-  // True if what this thread copies is captured now, and not enqueued.
+  // True if this thread's copies are captured now, and not enqueued.
   virtual bool CapturesCopies() const { return false; }
 
  private:
-  // Behind each request: throws if the device is lost, and, if it waits or with
-  // launch blocking, what the operation throws.
+  // Called after each request: throws if the device is lost, and calls Finish
+  // if the request waits or launch blocking is on.
   void AfterEnqueue(std::uint64_t number, const OpLabel& label, bool waits);
 
   const Device device_;
@@ -186,10 +186,10 @@ class Stream {
   const std::shared_ptr<FailureLedger> failures_;
 };
 
-// Throws AsyncError if operation `number` of the stream is known to have
-// failed or to have been skipped, but for the end of the program: what uses its
-// result is skipped then, too. Does not wait. noticed_in: the caller's name,
-// for the message.
+// Throws AsyncError if operation `number` of the stream is known to have failed
+// or to have been skipped, except at the end of the program, when work that
+// uses its result is skipped, too. Does not wait. noticed_in: the caller's
+// name, for the message.
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
                    SourceLocation noticed_at);
 
@@ -211,7 +211,7 @@ namespace internal {
 extern std::atomic<bool> launch_blocking;
 
 // Why this thread may not enqueue, or may not do so directly. Inline and
-// constant at first, so that reading it is one load and not a call.
+// constant-initialised, so that reading it is one load and not a call.
 enum EnqueueMode : unsigned char {
   kMayEnqueue = 0,
   kOnWorker,     // it runs a stream's work
@@ -225,7 +225,7 @@ inline std::atomic<bool> forked_child{false};
 
 // For the constructors of streams: sets the two above in forked children.
 void WatchForks();
-// Throws std::logic_error: why this thread may not call `what` of `stream`.
+// Throws std::logic_error: this thread may not call `what` of `stream`.
 [[noreturn]] void RefuseCall(const Stream& stream, const char* what);
 // For waits that would last for ever in a forked child: throws there.
 void ThrowIfForked(const char* what);

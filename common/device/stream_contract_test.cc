@@ -1,7 +1,7 @@
-// What every back end promises, in terms of Stream, Event and DeviceMemory
-// alone. Each test runs on every device of the table. How work is launched is
-// not portable, so the work here is copies and host callbacks.
-// The file is long because it is one list: what a new back end must do.
+// What every back end promises, tested by Stream, Event and DeviceMemory alone.
+// Each test runs on every device of the table. How work is launched is not
+// portable, so the work here is copies and host callbacks. The file is long
+// because it is one list: what a new back end must do.
 
 #include <algorithm>
 #include <atomic>
@@ -39,8 +39,8 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-// Time for something that must not happen to happen. A test that waits this
-// long can miss a fault, but never fails without one.
+// Time in which something that must not happen could happen. A test that waits
+// this long can miss a fault, but never fails without one.
 constexpr milliseconds kGrace(50);
 
 void Fail() { throw std::runtime_error("the disk is on fire"); }
@@ -68,8 +68,8 @@ class StreamContractTest : public testing::TestWithParam<Device> {
         DeviceMemory::Kind::kDevice, max_bytes_in_flight);
   }
 
-  // Leaves free blocks for the stream. While any stream is stalled, none may be
-  // taken from a GPU, which may wait for it.
+  // Leaves free blocks for the stream. While a stream is stalled, no memory may
+  // be allocated on a GPU, which may wait for the stream.
   void LeaveFree(DeviceMemory& memory, int count, std::size_t bytes) {
     std::vector<StorageRef> blocks(count);
     for (StorageRef& block : blocks) block = memory.Allocate(bytes, *stream_);
@@ -158,11 +158,11 @@ TEST_P(StreamContractTest, StreamsAreNotOrderedByThemselves) {
   StreamStall stall(*stream_);
   std::atomic<bool> ran{false};
   other->HostCallback([&ran] { ran = true; });
-  other->Synchronize();  // would hang if `stream_` held it up
+  other->Synchronize();  // would hang if it waited for `stream_`
   EXPECT_TRUE(ran);
 }
 
-// A GPU may let a stream that is being made wait for a stalled one.
+// On a GPU, making a stream may wait for a stalled one.
 TEST_P(StreamContractTest, MakingAStreamHoldsUpNoOtherThread) {
   Stream& read = ReadStream(GetParam());
   StreamStall stall(*stream_);
@@ -251,8 +251,8 @@ TEST_P(StreamContractTest, WaitHoldsUpTheWaitingStreamAlone) {
 }
 
 TEST_P(StreamContractTest, WaitsAcrossDevices) {
-  // Of a CPU stream's event and a CUDA stream the caller waits: so release
-  // before the wait may be called, and go round many times instead.
+  // For a CPU stream's event and a CUDA stream the caller waits, so the event
+  // is not held back here; many rounds replace that.
   std::unique_ptr<Stream> other = MakeStream(OtherDevice(), 1);
   std::uint64_t value = 0;  // only ever touched in the order of the events
   for (std::uint64_t i = 0; i < 500; ++i) {
@@ -362,8 +362,8 @@ TEST_P(StreamContractTest, CopyFromAndToPinnedMemoryIsAsynchronous) {
     stream_->CopyAsync(a->data(), in->data(), 1000, CopyKind::kHostToDevice);
     stream_->CopyAsync(b->data(), a->data(), 1000, CopyKind::kDeviceToDevice);
     stream_->CopyAsync(out->data(), b->data(), 1000, CopyKind::kDeviceToHost);
-    // All three have returned, and none has run: what counts is what the
-    // source holds when the stream gets there.
+    // All three have returned, and none has run: the copy reads what the source
+    // holds when the stream gets there.
     EXPECT_EQ(static_cast<char*>(out->data())[999], 2);
     std::memset(in->data(), 3, 1000);
     stall.Release();
@@ -393,7 +393,7 @@ TEST_P(StreamContractTest, CopyFromAndToPageableMemoryIsSynchronous) {
       EXPECT_EQ(copied.wait_for(kGrace), std::future_status::timeout);
       stall.Release();
       copied.get();
-      if (to_device) in.assign(1000, 9);  // it is the program's own again
+      if (to_device) in.assign(1000, 9);  // the program may overwrite it again
     }
     EXPECT_EQ(out, std::vector<char>(1000, 1));
   }
@@ -568,8 +568,8 @@ TEST_P(StreamContractTest, BlockFreedByACallbackIsParkedToo) {
     user->Synchronize();
     EXPECT_FALSE(*block);
     EXPECT_GE(memory->Stats().pending, 1000);
-    // No event could be recorded there and then. So what counts is what the
-    // user has queued by the time somebody allocates.
+    // No event could be recorded at that time. So the block waits for all that
+    // the user has queued by the next allocation.
     StreamStall stall(*user);
     StorageRef second = memory->Allocate(1000, *stream_);
     EXPECT_NE(second->data(), data);
@@ -712,7 +712,7 @@ TEST_P(StreamContractTest, EventsBehindAFailureCompleteAndArePoisoned) {
   EXPECT_TRUE(after.Query());
   EXPECT_NE(after.failure(), nullptr);
   EXPECT_THROW(stream_->Synchronize(), AsyncError);
-  // The report mends the stream, not the event.
+  // The report clears the stream's failure, not the event's.
   EXPECT_THROW(after.Synchronize(), AsyncError);
   const Event mended = stream_->Record();
   mended.Synchronize();
@@ -783,7 +783,7 @@ TEST_P(StreamContractTest, FinishThrowsEveryTimeAndMendsTheStream) {
   EXPECT_TRUE(ran);
 }
 
-// A wait that a poisoned stream came upon still orders what comes after it.
+// A wait that a poisoned stream has passed still orders later work.
 TEST_P(StreamContractTest, AWaitBehindAFailureStillCounts) {
   std::unique_ptr<Stream> slow = MakeStream(GetParam(), 2);
   int x = 0;
@@ -804,17 +804,17 @@ TEST_P(StreamContractTest, AWaitBehindAFailureStillCounts) {
   EXPECT_EQ(seen, 1);
 }
 
-// The work that runs cannot wait for what is behind it.
+// Running work cannot wait for work behind it.
 TEST_P(StreamContractTest, WorkMayAllocateWhileMuchIsParked) {
   std::unique_ptr<Stream> home = MakeStream(GetParam(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory(/*max_bytes_in_flight=*/1);
-  // The work on a GPU can have free blocks only.
+  // Work on a GPU can get free blocks only.
   memory->Allocate(1000, *home).reset();
   StorageRef block = memory->Allocate(100, *home);
   StreamStall stall(*stream_);
   stream_->HostCallback([&] { memory->Allocate(1000, *home); });
   block->RecordStream(*stream_);
-  block.reset();  // parked behind the callback
+  block.reset();  // pending behind the callback
   stall.Release();
   stream_->Synchronize();
 }
@@ -853,8 +853,8 @@ TEST_P(StreamContractTest, WaitsForEventsThatHaveCompleted) {
   other->HostCallback([&ran] { ++ran; });
   other->Synchronize();
   EXPECT_EQ(ran, 1);
-  // Its failure has been reported on its own stream, but whoever builds on
-  // what was not computed must hear of it too.
+  // Its failure has been reported on its own stream, but streams that use the
+  // missing result must report it, too.
   other->Wait(poisoned);
   other->HostCallback([&ran] { ++ran; });
   EXPECT_THROW(other->Synchronize(), AsyncError);
@@ -955,8 +955,8 @@ TEST_P(StreamContractTest, DestructorTellsOfAFailureNobodyHasSeen) {
 
 TEST_P(StreamContractTest, DestructionInEveryOrder) {
   // Two streams that wait for each other, events of both, and memory that both
-  // use, with work in flight. Memory goes before the streams, as memory.h
-  // asks; otherwise every order.
+  // use, with work in flight. Memory is destroyed before the streams, as
+  // memory.h requires; otherwise every order is tried.
   enum What { kStreamA, kStreamB, kEventA, kEventB, kMemory };
   std::vector<int> order = {kStreamA, kStreamB, kEventA, kEventB, kMemory};
   int orders = 0;
@@ -996,7 +996,7 @@ TEST_P(StreamContractTest, DestructionInEveryOrder) {
   EXPECT_EQ(orders, 40);
 }
 
-// --- not of one device ---
+// --- across devices ---
 
 // Stands for an event of another back end, whether or not there is one.
 class ForeignEvent final : public EventState {

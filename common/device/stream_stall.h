@@ -1,7 +1,7 @@
 // StreamStall: keeps a stream from running, so that work is only queued.
 //
 //   StreamStall stall(stream);
-//   for (int i = 0; i < n; ++i) y = x + 1;  // queued, and no more
+//   for (int i = 0; i < n; ++i) y = x + 1;  // only queued
 //   stall.Release();                        // now it runs
 //
 // It separates the cost of enqueueing, while the device is idle, from the cost
@@ -11,11 +11,11 @@
 // queue is full (see Room). With launch blocking every enqueue is such a wait,
 // so nothing is stalled then.
 //
-// On a GPU, run the operations once before, take no new memory, free none and
-// make no streams meanwhile: CUDA may wait for all streams of the GPU the first
-// time that a kernel is used, to allocate and free device and pinned memory,
-// and to make a stream or a graph. What ran before has left free blocks for
-// what runs now.
+// On a GPU, run the operations once before the stall, and do not allocate
+// memory, free memory or make streams during it: CUDA may wait for all streams
+// of the GPU the first time that a kernel is used, to allocate and free device
+// and pinned memory, and to make a stream or a graph. The first run leaves free
+// blocks for the second.
 //
 // Thread-safety: Release may be called by any thread, any number of times. The
 // stream outlives the StreamStall: declare it after the stream.
@@ -36,7 +36,6 @@ class StreamStall {
   // Returns once everything enqueued before is done.
   explicit StreamStall(Stream& stream)
       : release_(LaunchBlocking() ? [] {} : stream.Stall()) {}
-  // Releases it.
   ~StreamStall() { Release(); }
   StreamStall(const StreamStall&) = delete;
   StreamStall& operator=(const StreamStall&) = delete;
@@ -44,8 +43,8 @@ class StreamStall {
   void Release() { release_(); }
 
   // How many kernels can be enqueued on a stalled stream of `device` with the
-  // default StreamOptions, profiled or not. On a GPU a profiled kernel brings
-  // an event along; of host callbacks there is room for two dozen.
+  // default StreamOptions, profiled or not. On a GPU a profiled kernel also
+  // enqueues an event; there is room for two dozen host callbacks.
   static int Room(Device device) {
     constexpr int kOnGpu = 250;
     return device.type() == DeviceType::kCuda

@@ -1,5 +1,5 @@
-// Operations run behind the caller's back: what waits, what does not, and
-// whose memory it is meanwhile.
+// Operations are asynchronous: which calls wait, which do not, and who owns
+// memory meanwhile.
 
 #include <algorithm>
 #include <cstdint>
@@ -49,7 +49,7 @@ TEST_P(AsyncTest, StatementsOnlyEnqueue) {
   z = sum = view = empty = Tensor();
   StreamStall hold(stream);
   compute();
-  EXPECT_EQ(stream.QueuedOperations(), 5);  // the hold-up and four
+  EXPECT_EQ(stream.QueuedOperations(), 5);  // the stall and four
   allocate();
   EXPECT_EQ(stream.QueuedOperations(), 5);
   hold.Release();
@@ -63,7 +63,7 @@ TEST_P(AsyncTest, ReadingWaitsForTheWriterOnly) {
   RunOnce(device(), [&] { Item(early + 1); });
   StreamStall hold(stream);
   const Tensor late = early + 1;
-  // Held up behind: reading what is done must not wait for it.
+  // The work behind is stalled: reading a finished result must not wait for it.
   EXPECT_EQ(Item(early), 1);
   WaitToRead(early);
   EXPECT_FALSE(stream.Query());
@@ -146,7 +146,7 @@ TEST_P(AsyncTest, MoreThanTheMachineHasIsAnErrorNotACrash) {
     EXPECT_THAT(error.what(),
                 HasSubstr("16.0 TiB asked for on " + device().ToString()));
   }
-  EXPECT_EQ(Item(Ones({}, device())), 1);  // and life goes on
+  EXPECT_EQ(Item(Ones({}, device())), 1);  // the device works again
 }
 
 TEST_P(AsyncTest, ItemConvertsAsToDoes) {

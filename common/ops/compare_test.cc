@@ -84,7 +84,7 @@ TEST_P(CompareTest, AllCloseWithinTheTolerance) {
     EXPECT_TRUE(close(0, 0.9e-8, {}));
     EXPECT_FALSE(close(0, 1.1e-8, {}));
     EXPECT_FALSE(close(1, -1, {}));
-    // Relative to the second.
+    // The tolerance is relative to the second operand.
     EXPECT_TRUE(close(1, 2, {0.5, 0}));
     EXPECT_FALSE(close(2, 1, {0.5, 0}));
     EXPECT_TRUE(close(2, 1, {0, 1}));

@@ -38,8 +38,8 @@ bool CanReach(const Tensor& output, const Tensor& x) {
          x.is_contiguous() && output.is_contiguous();
 }
 
-// Through pinned host memory, which both devices can use: the source's puts x
-// there, converted and without gaps, and the output's takes it from there.
+// Copies through pinned host memory, which both devices can use: the source's
+// device writes x there, converted and without gaps, and the output's reads it.
 // Overwriting x needs no further wait: the stream that reads x also orders its
 // later writes.
 std::uint64_t CopyByWay(Stream& from, const LaunchContext& ctx) {
@@ -153,7 +153,7 @@ void CopyTo(const Tensor& source, const Tensor& target, bool non_blocking,
             SourceLocation at) {
   CheckDefined("copy", source, at);
   CheckDefined("copy", target, at);
-  // Another view of the same is written to: a tape notes that.
+  // Another view of the same elements is written, since a tape records that.
   if (source.id() == target.id()) return;
   if (OverlapOf(source, target) == Overlap::kPossible) {
     return CopyTo(Clone(source, at), target, non_blocking, at);

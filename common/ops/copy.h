@@ -29,10 +29,10 @@ namespace d2l {
 
 class Primitive;
 
-// x itself if it is there already, and of that dtype (torch.Tensor.to).
+// x itself if it has this device and dtype already (torch.Tensor.to).
 // Floating-point numbers become integers by dropping the fraction; beyond the
 // integers' range they become the nearest, and NaN becomes 0. Integers beyond
-// the range of uint8 wrap around: of 300 it keeps 44.
+// the range of uint8 wrap around: 300 becomes 44.
 Tensor To(const Tensor& x, Device device, bool non_blocking = false,
           SourceLocation at = SourceLocation::Current());
 Tensor To(const Tensor& x, DType dtype,
@@ -54,8 +54,8 @@ void CopyTo(const Tensor& source, const Tensor& target,
             bool non_blocking = false,
             SourceLocation at = SourceLocation::Current());
 
-// For operations whose kernels take contiguous inputs only: Apply, to
-// Contiguous of each.
+// For operations whose kernels take contiguous inputs only: calls Apply with
+// Contiguous of each input.
 Tensor ApplyContiguous(const Primitive& primitive,
                        absl::Span<const Tensor* const> inputs,
                        SourceLocation at);

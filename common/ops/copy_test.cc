@@ -118,8 +118,8 @@ TEST_P(CopyTest, NumbersBeyondTheRangeBecomeTheNearest) {
 }
 
 TEST_P(CopyTest, LargeIntegersAreRoundedOnce) {
-  // Halfway between two floats, but for the last bit: by way of a double it
-  // would be rounded to the other one.
+  // Just above halfway between two floats: converted through a double it would
+  // be rounded to the other one.
   constexpr std::int64_t kAboveHalf =
       (std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1;
   const Tensor x = FromVector<std::int64_t>({kBig, kAboveHalf}, {2}, device());
@@ -240,8 +240,8 @@ class CrossDeviceTest : public testing::TestWithParam<Pair> {
     return RandomTensor(shape, device(), dtype, placement);
   }
 
-  // A copy from a CPU device to a GPU makes the caller wait for what the CPU
-  // device was asked before (copy.h). So there somebody else has to release it.
+  // A copy from a CPU device to a GPU makes the caller wait for the CPU
+  // device's earlier work (copy.h), so another thread has to release that.
   bool CallerWaitsForSource() const {
     return device().type() == DeviceType::kCpu &&
            other().type() == DeviceType::kCuda;
@@ -313,7 +313,7 @@ TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
   there = Tensor();
   StreamStall hold(CurrentStream(other()));
   copy();
-  // Its memory must not be given to these yet.
+  // These must not get its memory yet.
   for (int i = 0; i < 10; ++i) Full({1003}, 7, device());
   hold.Release();
   EXPECT_EQ(ValuesOf(there), std::vector<double>(1003, 5));
@@ -368,7 +368,7 @@ TEST_P(CrossDeviceTest, AFailureOnTheSourceReachesTheReader) {
   }
   EXPECT_THROW(read(), AsyncError);
   EXPECT_THROW(Synchronize(device()), AsyncError);
-  // It may have been told, or not, depending on when the caller was.
+  // The failure may have been reported, depending on when the caller waited.
   if (CallerWaitsForSource()) {
     try {
       Synchronize(other());

@@ -95,7 +95,7 @@ std::uint64_t FromVectorPrimitive::Launch(const LaunchContext& ctx) const {
 
 namespace {
 
-// Where each device's generator stands.
+// The state of a device's generator.
 struct Generator {
   // PyTorch's default seed.
   std::atomic<std::uint64_t> seed{67280421310721};
@@ -141,7 +141,7 @@ std::uint64_t RandomPrimitive::Launch(const LaunchContext& ctx) const {
   const std::uint64_t range =
       static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   std::uint64_t seed = generator.seed.load(std::memory_order_relaxed);
-  if (per_device) {  // a seed that is hardly anybody's
+  if (per_device) {  // a seed that hardly anyone chooses
     seed ^= std::uint64_t{0x9E3779B97F4A7C15} *
             (first_device_index + ctx.stream.device().index() + 1);
   }
@@ -190,7 +190,7 @@ std::int64_t CountSteps(Scalar start, Scalar end, Scalar step, DType dtype) {
   }
   std::int64_t count;
   if (start.is_integer() && end.is_integer() && step.is_integer()) {
-    // Exact; a distance may need 64 bits without a sign.
+    // Exact; a distance may need 64 unsigned bits.
     const std::int64_t stride = step.To<std::int64_t>();
     const std::uint64_t a = start.To<std::int64_t>();
     const std::uint64_t b = end.To<std::int64_t>();

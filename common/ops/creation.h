@@ -6,8 +6,8 @@
 //
 // All are asynchronous: they return when the work is enqueued on the device's
 // current stream. Names are PyTorch's. They throw std::invalid_argument for
-// sizes that are negative or overflow, a value that is not one of the dtype,
-// or a device that is not in the table, and OutOfMemoryError.
+// sizes that are negative or overflow, a value that the dtype does not have, or
+// a device that is not in the table, and OutOfMemoryError.
 //
 // Random numbers depend only on the device's seed and on how many it has drawn
 // since, not on the kind of device or the number of threads. With one seed
@@ -66,8 +66,8 @@ Tensor Eye(std::int64_t n, std::int64_t m, Device device = Device(),
            SourceLocation at = SourceLocation::Current());
 
 // The host's numbers, row by row; T, float, double, int64 or uint8, is the
-// dtype. They are copied before this returns, but it does not wait for the
-// device. Throws std::invalid_argument if there are more or fewer.
+// dtype. They are copied before this returns, without a wait for the device.
+// Throws std::invalid_argument if there are more or fewer than the shape has.
 template <typename T>
 Tensor FromVector(const std::vector<T>& values, const Shape& shape,
                   Device device = Device(),
@@ -99,14 +99,14 @@ Tensor RandnLike(const Tensor& x,
                  SourceLocation at = SourceLocation::Current());
 
 // Sets the seed of every device, or of one, and starts its sequence anew
-// (torch.manual_seed, torch.cuda.manual_seed). Not while another thread draws
-// numbers there.
+// (torch.manual_seed, torch.cuda.manual_seed). Do not call it while another
+// thread draws numbers there.
 void ManualSeed(std::uint64_t seed);
 void ManualSeed(std::uint64_t seed, Device device);
 
-// Where a device's generator stands (torch.get_rng_state). Both throw
-// std::invalid_argument if the device is not in the table. Not while another
-// thread draws numbers there.
+// The state of a device's generator (torch.get_rng_state). Both functions throw
+// std::invalid_argument if the device is not in the table. Do not call them
+// while another thread draws numbers there.
 struct GeneratorState {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;  // grows with the numbers drawn
@@ -114,10 +114,10 @@ struct GeneratorState {
 GeneratorState GetGeneratorState(Device device);
 void SetGeneratorState(const GeneratorState& state, Device device);
 
-// What is to differ between devices, as dropout does, is drawn by a device's
-// index too. Where each of several processes has only some of the devices, this
-// says how many come before this process's: device i draws what device first +
-// i of one process would.
+// Random numbers that must differ between devices, as in dropout, also depend
+// on the device's index. If each of several processes has some of the devices,
+// `first` is how many come before this process's: device i then draws what
+// device first + i of a single process would.
 void SetFirstDeviceIndex(int first);
 
 }  // namespace d2l

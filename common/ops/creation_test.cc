@@ -1,4 +1,4 @@
-// Tensors from nothing.
+// Functions that create tensors.
 
 #include "common/ops/creation.h"
 

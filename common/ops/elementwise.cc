@@ -184,7 +184,7 @@ namespace {
 
 using Which = BinaryPrimitive::Which;
 
-// The line of the operation is that of its first operand: of `x * y + 2`
+// The line of the operation is that of its first operand: if `x * y + 2` is
 // written over two lines, that is where it begins.
 Tensor ApplyBinary(BinaryOp op, const Operand& a, const Operand& b) {
   if (a.tensor() != nullptr) {
@@ -296,7 +296,7 @@ void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,
 }
 void FillInPlace(const Tensor& x, Scalar value, SourceLocation at) {
   if (!x.defined()) RejectAt(at, "[fill_] the tensor is undefined");
-  // Of an element that is repeated, one place is filled.
+  // An element that is repeated (expanded) is filled once.
   Tensor target = x;
   for (int i = 0; i < x.dim(); ++i) {
     if (x.strides()[i] == 0 && x.size(i) > 1) {

@@ -60,8 +60,8 @@ Tensor operator-(const Operand& a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);
 Tensor operator/(const Operand& a, const Operand& b);
 
-// Rounded down, as Python's //. Integers divided by zero fail late: waiting for
-// the quotient throws AsyncError.
+// The quotient rounded down, as Python's //. Integers divided by zero fail
+// late: waiting for the quotient throws AsyncError.
 Tensor FloorDivide(const Operand& a, const Operand& b);
 // a to the power b. A scalar b is used in double precision, as in PyTorch.
 // Integers to a negative scalar are refused at the call; a negative element of
@@ -91,21 +91,21 @@ Tensor& operator/=(Tensor& x, const Operand& y);
 Tensor Where(const Tensor& condition, const Operand& a, const Operand& b,
              SourceLocation at = SourceLocation::Current());
 
-// Of any dtype.
+// For any dtype.
 Tensor operator-(const Operand& x);
 Tensor Abs(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Relu(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Square(const Tensor& x, SourceLocation at = SourceLocation::Current());
 
-// Of float32 and float64. Exp and Log are within one unit in the last place,
+// For float32 and float64. Exp and Log are within one unit in the last place,
 // Tanh and Sigmoid within two, Gelu within seven.
 Tensor Exp(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Log(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Sqrt(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Tanh(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Sigmoid(const Tensor& x, SourceLocation at = SourceLocation::Current());
-// x P(X < x) for X of the standard normal distribution: PyTorch's gelu, but for
-// -infinity the limit, -0.
+// x P(X < x) for X of the standard normal distribution: PyTorch's gelu, but
+// -infinity gives the limit, -0.
 Tensor Gelu(const Tensor& x, SourceLocation at = SourceLocation::Current());
 
 // y becomes alpha * x + beta * y, in one pass. float32 or float64, of one

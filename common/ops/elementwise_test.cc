@@ -1,4 +1,4 @@
-// Functions of two and three operands against the same in double precision.
+// Compares functions of two and three operands with double precision.
 
 #include "common/ops/elementwise.h"
 
@@ -26,7 +26,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ---- Of two operands.
 
-// Python's, which computes the remainder exactly.
+// As in Python, which computes the remainder exactly.
 double FloorDivideReference(double a, double b) {
   if (b == 0) return a / b;
   const double remainder = std::fmod(a, b);
@@ -397,7 +397,7 @@ TEST_P(BinaryTest, WhereAgainstTheLoop) {
     check(bits({100003}, {}), RandomTensor({100003}, device(), dtype),
           RandomTensor({1}, device(), dtype));
   }
-  // What is not chosen does not matter, not even NaN.
+  // Elements that are not chosen do not matter, not even NaN.
   const Tensor condition = FromVector<std::uint8_t>({1, 0}, {2}, device());
   EXPECT_TRUE(
       Matches(Where(condition, 1., Place({kNan, kInfinity}, {2}, device())),

@@ -163,7 +163,7 @@ TEST_P(IndexingTest, AssigningWritesToTheTensor) {
             [&] { part.take(x) *= y; });
       check(Replaced(x, part, [&](double a, int) { return a / 4; }),
             [&] { part.take(x) /= 4; });
-      // Converted, and from one element to all.
+      // Converts, and broadcasts one element to all.
       const Tensor one = Full({}, 7, device(), DType::kUInt8);
       check(Replaced(x, part, [](double, int) { return 7; }),
             [&] { part.take(x) = one; });
@@ -181,7 +181,7 @@ TEST_P(IndexingTest, APartToAPart) {
               ElementsAre(11, 9, 10, 11, 7, 5, 6, 7, 11, 9, 10, 11));
   x[1] = 2 * x[1] - x[{1, 1}];
   EXPECT_THAT(ToVector<float>(x[1]), ElementsAre(9, 5, 7, 9));
-  // Itself.
+  // Assigns a part to itself.
   x[1] = x[1];
   EXPECT_THAT(ToVector<float>(x[1]), ElementsAre(9, 5, 7, 9));
 }

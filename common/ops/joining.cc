@@ -68,7 +68,7 @@ std::uint64_t CatPrimitive::Launch(const LaunchContext& ctx) const {
 
 namespace {
 
-// What is taken from x.
+// The spec of the elements that are taken from x.
 ValueSpec InferTaken(const char* name, kernels::IndexOp op, int given_dim,
                      const Tensor& x, const Tensor& index) {
   CheckContiguous(name, x);
@@ -249,7 +249,7 @@ Tensor Gather(const Tensor& x, int dim, const Tensor& index,
   if (!x.defined() || !index.defined() || x.dim() != index.dim()) {
     return Apply(primitive, {&x, &index}, at);  // throws
   }
-  // Where the index is shorter than x, the rest of x is not looked at.
+  // Where the index is shorter than x, the rest of x is not read.
   Tensor from = x;
   for (int i = 0; i < x.dim(); ++i) {
     const bool along = i == dim || i == dim + x.dim();
@@ -295,8 +295,8 @@ Tensor ScatterAdd(const Tensor& x, int dim, const Tensor& index,
         "%d: index %s, tensor %s, source %s",
         name, along, index.shape(), x.shape(), source.shape());
   }
-  // Where the index is shorter, the rest of the source is not looked at, and
-  // that of x stays as it is.
+  // Where the index is shorter, the rest of the source is not read, and that of
+  // x is unchanged.
   Tensor from = source;
   for (int i = 0; i < x.dim(); ++i) {
     const std::int64_t size = index.size(i);

@@ -22,16 +22,17 @@ namespace d2l {
 // Concatenates along a dimension; the other sizes must agree.
 Tensor Cat(absl::Span<const Tensor> tensors, int dim = 0,
            SourceLocation at = SourceLocation::Current());
-// Along a new dimension; all of one shape.
+// Joins tensors of one shape along a new dimension.
 Tensor Stack(absl::Span<const Tensor> tensors, int dim = 0,
              SourceLocation at = SourceLocation::Current());
-// As rows: along the first dimension; of vectors a matrix.
+// Joins along the first dimension; vectors become the rows of a matrix.
 Tensor VStack(absl::Span<const Tensor> tensors,
               SourceLocation at = SourceLocation::Current());
-// Side by side: along the second dimension; of vectors a vector.
+// Joins along the second dimension; vectors become one vector.
 Tensor HStack(absl::Span<const Tensor> tensors,
               SourceLocation at = SourceLocation::Current());
-// Along the third dimension: (n, m) counts as (n, m, 1), and (n) as (1, n, 1).
+// Joins along the third dimension: (n, m) counts as (n, m, 1), (n) as (1, n,
+// 1).
 Tensor DStack(absl::Span<const Tensor> tensors,
               SourceLocation at = SourceLocation::Current());
 
@@ -40,13 +41,13 @@ Tensor DStack(absl::Span<const Tensor> tensors,
 Tensor IndexSelect(const Tensor& x, int dim, const Tensor& index,
                    SourceLocation at = SourceLocation::Current());
 // out[i, j] = x[index[i, j], j] for dim 0. The index, int64, has as many
-// dimensions as x, none longer than x's but dim; the result has its shape.
+// dimensions as x, none longer than x's except `dim`; the result has its shape.
 Tensor Gather(const Tensor& x, int dim, const Tensor& index,
               SourceLocation at = SourceLocation::Current());
-// What undoes them: `x` with each element of the source added where IndexSelect
-// (torch.index_add) or Gather (torch.scatter_add) would take it from, one after
-// the other. float32 or float64; the source has the shape of their result, or,
-// of ScatterAdd, is longer.
+// Their counterparts: `x` with each element of the source added where
+// IndexSelect (torch.index_add) or Gather (torch.scatter_add) would take it
+// from, one after the other. float32 or float64; the source has the shape of
+// their result, or may be longer for ScatterAdd.
 Tensor IndexAdd(const Tensor& x, int dim, const Tensor& index,
                 const Tensor& source,
                 SourceLocation at = SourceLocation::Current());

@@ -151,7 +151,7 @@ TEST_P(JoiningTest, StacksOfOneKindAndTheOther) {
     CheckJoined(DStack(vectors), Seen(vectors, {1, 4, 1}), 2);
     CheckJoined(DStack(matrices), Seen(matrices, {3, 4, 1}), 2);
     CheckJoined(DStack(cubes), cubes, 2);
-    // Different lengths where they are joined.
+    // The lengths differ in the joined dimension.
     const Tensors rows = {Random({4}, dtype, p), Random({2, 4}, dtype, p)};
     CheckJoined(VStack(rows), {Reshape(rows[0], {1, 4}), rows[1]}, 0);
     const Tensors mixed = {Random({3, 4}, dtype, p),
@@ -239,7 +239,7 @@ TEST_P(JoiningTest, GatherAgainstTheLoop) {
           shape[d] = length;
           CheckGather(x, dim,
                       Index(RandomIndices(shape.numel(), x.size(d)), shape));
-          // Shorter than x elsewhere.
+          // The index is shorter than x in the other dimensions.
           for (int i = 0; i < 3; ++i) shape[i] -= i != d;
           CheckGather(x, dim,
                       Index(RandomIndices(shape.numel(), x.size(d)), shape));
@@ -286,7 +286,7 @@ TEST_P(JoiningTest, ScalarsCanBeIndexed) {
       Matches(Gather(Random({2, 3}), 1, none), {0}, DType::kFloat32, {}));
 }
 
-// What was "no tensor yet" in early PyTorch.
+// Early PyTorch used an empty vector for "no tensor yet".
 TEST_P(JoiningTest, AnEmptyVectorJoinsAnything) {
   const Tensor empty = Zeros({0}, device());
   const Tensor x = Random({2, 3});

@@ -134,7 +134,7 @@ TEST(LateError, SaysEverything) {
 TEST(LateError, ReadingWhatWasSkippedThrowsForEver) {
   const Tensor x = Ones({2}, kCpu);
   {
-    // What is not 0 stays in the memory that y and z are given.
+    // Leaves other values than 0 in the memory that y and z get.
     const Tensor first = Full({2}, 7, kCpu), second = Full({2}, 7, kCpu);
   }
   const int line = __LINE__ + 4;
@@ -154,13 +154,13 @@ TEST(LateError, ReadingWhatWasSkippedThrowsForEver) {
     EXPECT_THROW(ToString(y), AsyncError);
     EXPECT_THROW(WaitToRead(z), AsyncError);
   }
-  // It cannot be computed with either, in place or not, from any side.
+  // It cannot be an operand either, in place or not, on any side.
   EXPECT_THROW(x + z, AsyncError);
   EXPECT_THROW(-z, AsyncError);
   EXPECT_THROW(MatMul(z, z), AsyncError);
   Tensor w = x;
   EXPECT_THROW(w += z, AsyncError);
-  // What was computed before, and what is computed after, is sound.
+  // Results computed before and after the failure are valid.
   Synchronize(kCpu);  // it has been reported: nothing to throw
   EXPECT_THAT(ToVector<float>(x), ElementsAre(1.f, 1.f));
   EXPECT_THAT(ToVector<float>(x * 3), ElementsAre(3.f, 3.f));
@@ -299,7 +299,7 @@ const LateCase kLateCases[] = {
 
 class LateErrorTest : public DeviceTest {
  protected:
-  // A request whose failure nobody can have noticed yet.
+  // A request whose failure no call can have noticed yet.
   Request Make(const LateCase& c) const {
     RunOnce(device(), [&] { c.request(device()); });
     StreamStall hold(CurrentStream(device()));
@@ -332,7 +332,7 @@ TEST_P(LateErrorTest, ReadersGetItForEver) {
       ExpectFailure(c, bad.line, [&] { ToString(x); });
       ExpectFailure(c, bad.line, [&] { Item(View(x, {-1})[0]); });
     }
-    // Nor can it be computed with.
+    // It cannot be an operand either.
     ExpectFailure(c, bad.line, [&] { x + 1; });
     ExpectFailure(c, bad.line, [&] { Sum(x); });
     ExpectFailure(c, bad.line, [&] { Cat({x, x}); });
@@ -340,7 +340,7 @@ TEST_P(LateErrorTest, ReadersGetItForEver) {
                   [&] { To(x, OtherDevice(device()), DType::kFloat64); });
     ExpectFailure(c, bad.line, [&] { Equal(x, x); });
     ExpectFailure(c, bad.line, [&] { AllClose(x, x); });
-    // The stream works on, and what was computed before is sound.
+    // The stream goes on, and results computed before are valid.
     EXPECT_EQ(Item(Ones({}, device()) + 1), 2);
     Synchronize(device());  // it has been reported: nothing to throw
   }
@@ -371,13 +371,13 @@ TEST_P(LateErrorTest, WhatDependsOnItIsLostToo) {
     }
     ExpectFailure(c, bad.line, [&] { Item(sum); });
     ExpectFailure(c, bad.line, [&] { ValuesOf(unrelated); });
-    // Once the failure is known, memory that is written anew is sound again.
+    // Once the failure is known, memory that is written again is valid again.
     CopyTo(Full({2}, 5, device()), unrelated);
     EXPECT_EQ(ValuesOf(unrelated), std::vector<double>(2, 5));
   }
 }
 
-// Garbage must not look like a result because something beside it is one.
+// Garbage must not look valid because memory next to it is.
 TEST_P(LateErrorTest, APartWrittenAnewDoesNotMakeTheRestSound) {
   const Tensor x = Rand({4}, device());
   const Tensor bad = IndexSelect(x, 0, Full({3}, 4, device(), DType::kInt64));
@@ -416,7 +416,7 @@ std::unique_ptr<Primitive> AnyPrimitive(const std::string& name) {
   }
 }
 
-// A program without it would lose its error, with nobody who uses its result.
+// Without MayFailLate a program would drop an unused operation and its error.
 TEST_P(LateErrorTest, PrimitivesThatHaveThemSaySo) {
   const std::vector<double> bad = {0, -5, 7, 2, 0, -1, 99, 3, -3};
   std::vector<Tensor> operands;
@@ -441,7 +441,7 @@ TEST_P(LateErrorTest, PrimitivesThatHaveThemSaySo) {
         if (says) said.insert(name);
         Synchronize(device());
       } catch (const std::invalid_argument&) {
-        continue;  // they do not go together
+        continue;  // they do not match
       } catch (const AsyncError& error) {
         failed.insert(name);
         EXPECT_TRUE(says) << error.what();

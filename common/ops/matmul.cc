@@ -15,9 +15,9 @@
 namespace d2l {
 namespace {
 
-// One operand as a batch of matrices: a vector is one row or one column. How
-// each lies in memory, in the words of BLAS: row by row, `ld` elements apart,
-// or so that its transpose does; if neither, ld is -1.
+// One operand as a batch of matrices: a vector is one row or one column. The
+// layout is given in BLAS's terms: the matrix, or else its transpose, is stored
+// row by row, `ld` elements apart; otherwise ld is -1.
 struct Matrices {
   std::int64_t rows, columns;
   bool transpose;
@@ -49,7 +49,7 @@ Matrices ToMatrices(const Tensor& x, Side side) {
   return {rows, columns, false, -1};
 }
 
-// Without the dimensions of the matrices. sizes: a shape, or strides.
+// The batch dimensions. sizes: a shape, or strides.
 Shape BatchOf(const Shape& sizes) {
   return Shape(
       absl::MakeConstSpan(sizes.data(), std::max(sizes.rank() - 2, 0)));
@@ -85,7 +85,7 @@ std::uint64_t LaunchBatches(const LaunchContext& ctx,
   args.a_stride = layout.in[0][last];
   args.b_stride = layout.in[1][last];
   args.c_stride = layout.out[last];
-  // Seldom are there further dimensions: each step of them is a launch.
+  // Further dimensions are rare: each step of them is a launch.
   const std::size_t size = DTypeSize(args.dtype);
   const auto advance = [&args, &layout, size](int d, std::int64_t steps) {
     args.a = static_cast<const char*>(args.a) +
@@ -130,7 +130,7 @@ ValueSpec MatMulPrimitive::Infer(Inputs inputs) const {
   if (in_a.columns != in_b.rows) {
     Reject("[matmul] inner sizes differ: %s @ %s", a.shape(), b.shape());
   }
-  // The strides of what is empty, and so contiguous, say nothing.
+  // The strides of an empty tensor, which is contiguous, do not matter.
   if ((in_a.ld < 0 && !a.is_contiguous()) ||
       (in_b.ld < 0 && !b.is_contiguous())) {
     Reject(
@@ -164,7 +164,7 @@ std::uint64_t MatMulPrimitive::Launch(const LaunchContext& ctx) const {
 }
 
 Tensor MatMul(const Tensor& a, const Tensor& b, SourceLocation at) {
-  // What else is wrong with an operand, the primitive says.
+  // The primitive reports anything else that is wrong with an operand.
   const auto must_copy = [](const Tensor& x, Side side) {
     return x.defined() && x.dim() > 0 && !x.is_contiguous() &&
            ToMatrices(x, side).ld < 0;

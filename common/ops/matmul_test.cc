@@ -25,8 +25,8 @@ Shape Batch(const Shape& shape) {
   return Shape(absl::MakeConstSpan(shape.data(), shape.size() - 2));
 }
 
-// c is right if each element is within the error that any order of the
-// additions can make.
+// c is right if each element is within the rounding error that some order of
+// the additions can have.
 void CheckMatMul(const Tensor& a, const Tensor& b, const Tensor& c) {
   // As matrices: a vector on the left is a row, on the right a column.
   Shape in_a = a.shape(), in_b = b.shape();

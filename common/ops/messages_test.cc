@@ -1,5 +1,5 @@
-// What is wrong with a request is thrown by the call, in a whole sentence, and
-// names the line of the caller.
+// A wrong request throws at the call; the message is a whole sentence and names
+// the caller's line.
 
 #include <cstdint>
 #include <limits>

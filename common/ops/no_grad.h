@@ -1,13 +1,13 @@
-// NoGradGuard: what need not be differentiated (torch::NoGradGuard).
+// NoGradGuard: switches gradients off (torch::NoGradGuard).
 //
 //   {
 //     const NoGradGuard guard;
 //     running_mean *= 0.9;
 //   }
 //
-// While it lives, this thread's gradient tapes (common/autograd/tape.h) note
-// nothing: what is made meanwhile, also a view, is a constant to them.
-// Thread-safety: of its thread only.
+// While it lives, this thread's gradient tapes (common/autograd/tape.h) record
+// nothing: a tensor made meanwhile, also a view, is a constant to them.
+// Thread-safety: a guard acts on its own thread only.
 
 #ifndef D2L_COMMON_OPS_NO_GRAD_H_
 #define D2L_COMMON_OPS_NO_GRAD_H_
@@ -15,7 +15,7 @@
 namespace d2l {
 
 namespace internal {
-// That live on this thread.
+// How many guards live on this thread.
 inline thread_local int no_grad_guards = 0;
 }  // namespace internal
 

@@ -1,5 +1,5 @@
-// What one operation costs from the caller's line to the kernel. The table
-// that these figures stand in is in docs/performance.md.
+// The cost of one operation from the caller's line to the kernel.
+// docs/performance.md has the table of these figures.
 //
 //   bazel run //common/ops:benchmarks
 
@@ -68,8 +68,8 @@ void BM_AddAndItem(benchmark::State& state) {
 }
 BENCHMARK(BM_AddAndItem)->UseRealTime();
 
-// ---- What networks are made of, at the sizes of LeNet (batch 256) and
-// ResNet-18 (batch 32). Bytes: of what each must read and write.
+// ---- Operations of networks, at the sizes of LeNet (batch 256) and ResNet-18
+// (batch 32). Bytes: those that each must read and write.
 
 template <typename F>
 void Measure(benchmark::State& state, double megabytes, F f) {

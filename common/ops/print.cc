@@ -174,8 +174,8 @@ class Printer {
 // Adds ", device=…" and the like, each on the last line if it fits.
 std::string WithSuffixes(std::string text,
                          const std::vector<std::string>& suffixes) {
-  // PyTorch counts so: one more than there is behind a newline, two more than
-  // there is without one.
+  // Counts as PyTorch does: one too many after a newline, two too many without
+  // one.
   const std::size_t newline = text.rfind('\n');
   std::int64_t line =
       newline == std::string::npos

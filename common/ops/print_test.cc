@@ -1,4 +1,4 @@
-// Printing against what real PyTorch prints: print_golden.json, made by
+// Compares with what PyTorch prints: print_golden.json, made by
 // tests/make_print_golden.py.
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace d2l {
 namespace {
 
-// Tells the listeners that the host reads `x` while this lives.
+// Reports to the listeners that the host reads `x` while this lives.
 class ReadScope {
  public:
   ReadScope(const char* reader, const Tensor& x, SourceLocation at)
@@ -53,8 +53,8 @@ std::vector<T> CopySpan(const Tensor& x, SourceLocation at) {
     // The device's memory is the host's, and its writer is done.
     std::copy_n(static_cast<const T*>(x.data()), span, values.data());
   } else {
-    // On a stream of its own: the copy must not wait for what has been asked of
-    // the device since.
+    // On a separate stream: the copy must not wait for work that was enqueued
+    // on the device since.
     const internal::PartOfRequest part;
     ReadStream(x.device())
         .CopyAsync(values.data(), x.data(), span * sizeof(T),
@@ -63,15 +63,15 @@ std::vector<T> CopySpan(const Tensor& x, SourceLocation at) {
   return values;
 }
 
-// Of a tensor of one element, for Item.
+// The number in a tensor of one element, for Item.
 template <typename T>
 T ReadNumber(const Tensor& x, SourceLocation at) {
   if (x.device().type() == DeviceType::kCpu) {
     WaitForWriter(x, "Item", at);
     return *static_cast<const T*>(x.data());
   }
-  // Made by the first call although it may not need it: later the GPU may be
-  // busy, and making a stream then waits.
+  // The first call makes the stream even if it does not need it: later the GPU
+  // may be busy, and making a stream would wait.
   Stream& stream = ReadStream(x.device());
   const Storage& storage = *x.storage();
   Stream* const writer = storage.writer();
@@ -80,7 +80,7 @@ T ReadNumber(const Tensor& x, SourceLocation at) {
                     writer->ReadBehind(storage.written_by(), &number, x.data(),
                                        sizeof(T), at);
   WaitForWriter(x, "Item", at);
-  // Unless something is queued behind the writer.
+  // If the writer could not read it, the idle read stream may.
   if (!read && !stream.ReadBehind(0, &number, x.data(), sizeof(T), at)) {
     const internal::PartOfRequest part;
     stream.CopyAsync(&number, x.data(), sizeof(T), CopyKind::kDeviceToHost, at);
@@ -133,7 +133,7 @@ T Item(const Tensor& x, SourceLocation at) {
   ReadScope scope("item", x, at);
   if (x.numel() != 1) RejectAt(at, "[item] one element wanted; got %s", x);
   const T value = VisitDType(x.dtype(), [&](auto zero) {
-    // As To converts: NaN, infinities and what is too large have values too.
+    // Converts as To does: NaN, infinities and large numbers have values, too.
     return kernels::ConvertTo<T>()(ReadNumber<decltype(zero)>(x, at));
   });
   scope.Done();

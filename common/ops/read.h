@@ -6,9 +6,9 @@
 //   std::cout << z;   // tensor([[3., 3.]], device='cpu:0')
 //   std::string text = ToString(z);
 //
-// These are the calls that wait: until the operation that last wrote the
-// tensor is done, no longer. They throw AsyncError if it failed or was
-// skipped, every time they are called.
+// These calls wait until the operation that last wrote the tensor is done, no
+// longer. They throw AsyncError if it failed or was skipped, every time they
+// are called.
 
 #ifndef D2L_COMMON_OPS_READ_H_
 #define D2L_COMMON_OPS_READ_H_

@@ -37,10 +37,10 @@ class Dims {
   absl::InlinedVector<int, kMaxRank> dims_;
 };
 
-// Of integers, int64.
+// The sum of integers is int64.
 Tensor Sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
            SourceLocation at = SourceLocation::Current());
-// float32 and float64. NaN of no elements.
+// For float32 and float64. The mean of no elements is NaN.
 Tensor Mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
             SourceLocation at = SourceLocation::Current());
 // The extreme values (torch.amax, torch.amin); NaN if there is one. A dimension
@@ -49,8 +49,9 @@ Tensor Max(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
            SourceLocation at = SourceLocation::Current());
 Tensor Min(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
            SourceLocation at = SourceLocation::Current());
-// The index of the largest along one dimension, or among all elements row by
-// row: the first of equals, the first NaN. int64. As for Max, no empty one.
+// The int64 index of the largest element along one dimension, or among all row
+// by row: the first of equal ones, or the first NaN. As for Max, no dimension
+// may be empty.
 Tensor ArgMax(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
               SourceLocation at = SourceLocation::Current());
 

@@ -27,7 +27,7 @@ using ::testing::ElementsAre;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What is reduced to one element: the values, in order.
+// The values that are reduced to each element, in order.
 struct Groups {
   Shape shape;  // of the result, with the reduced dimensions as 1
   std::vector<std::vector<double>> values;
@@ -50,7 +50,7 @@ Groups GroupsOf(const Tensor& x, const std::set<int>& dims) {
   return groups;
 }
 
-// Without the dimensions that have been reduced.
+// `shape` without the reduced dimensions.
 Shape Reduced(const Shape& shape, const std::set<int>& dims) {
   std::vector<std::int64_t> sizes;
   for (int d = 0; d < shape.rank(); ++d) {
@@ -90,8 +90,8 @@ double ArgMaxReference(const Values& values) {
   return best;
 }
 
-// How many roundings a number may go through in a sum of so many: long sums are
-// made of the sums of blocks.
+// How often a number may be rounded in a sum of `count`: long sums are made of
+// the sums of blocks.
 double Additions(double count) { return std::min(count, 300.) + 1; }
 
 Dims ToDims(const std::set<int>& dims) {
@@ -264,7 +264,7 @@ TEST_P(ReductionTest, NanAndInfinity) {
         EXPECT_EQ(reduce(ArgMax), at);
       }
     }
-    // Along each dimension; -inf is the largest of itself.
+    // Along each dimension; -inf is the largest if there is nothing else.
     const Tensor x = Place({-kInfinity, 1, kNan, -kInfinity, kNan, 2}, {2, 3},
                            device(), dtype);
     EXPECT_TRUE(Matches(Max(x, 0), {3}, dtype, {-kInfinity, kNan, kNan}));

@@ -1,4 +1,4 @@
-// Element-wise functions of one operand, and what is done in place.
+// Element-wise functions of one operand, and operations in place.
 
 #include <cmath>
 #include <cstdint>
@@ -29,8 +29,8 @@ struct UnaryCase {
   const char* name;
   Tensor (*op)(const Tensor& x);
   void (*in_place)(const Tensor& x);  // null if there is none
-  // One of the two: what rounds once in double; or what is not exact, in more
-  // precision than float64.
+  // One of the two is set: `exact`, if double rounds once; otherwise `precise`,
+  // with more precision than float64.
   double (*exact)(double x);
   long double (*precise)(long double x);
   double ulps = 0;

@@ -28,7 +28,7 @@ Shape With(const Shape& shape, int dim, std::int64_t size) {
   return result;
 }
 
-// A dimension of x to go along; a scalar has none.
+// A valid dimension of x; a scalar has none.
 int CheckedDim(const char* operation, int dim, const Tensor& x) {
   if (x.dim() == 0) {
     Reject("[%s] the tensor is a scalar: it has no dimension %d", operation,
@@ -37,7 +37,7 @@ int CheckedDim(const char* operation, int dim, const Tensor& x) {
   return WrapDim(operation, dim, x.dim());
 }
 
-// `shape` with its -1 replaced, for so many elements.
+// `shape` with its -1 replaced, for as many elements as x has.
 Shape FillIn(const char* operation, const Shape& shape, const Tensor& x) {
   int unknown = -1;
   Shape known = shape;
@@ -65,8 +65,8 @@ Shape FillIn(const char* operation, const Shape& shape, const Tensor& x) {
   return known;
 }
 
-// The strides with which x's memory, row by row, has another shape of as many
-// elements; false if it has not.
+// Finds the strides with which x's memory, row by row, has another shape of as
+// many elements; false if there are none.
 bool FindStrides(const Tensor& x, const Shape& shape, Shape& strides) {
   if (x.is_contiguous()) {
     strides = ContiguousStrides(shape);

@@ -24,17 +24,17 @@
 
 namespace d2l {
 
-// The same elements, row by row, in another shape; one size may be -1, for
-// what is left. Throws if x's memory cannot be seen so.
+// The same elements, row by row, in another shape; one size may be -1, for what
+// is left. Throws if x's memory has no such view.
 Tensor View(const Tensor& x, const Shape& shape,
             SourceLocation at = SourceLocation::Current());
 // The same; copies x if it must.
 Tensor Reshape(const Tensor& x, const Shape& shape,
                SourceLocation at = SourceLocation::Current());
 
-// Of a matrix, its transpose; a vector or a scalar as it is.
+// The transpose of a matrix; a vector or a scalar is returned as it is.
 Tensor T(const Tensor& x, SourceLocation at = SourceLocation::Current());
-// Two dimensions exchanged.
+// Exchanges two dimensions.
 Tensor Transpose(const Tensor& x, int dim0, int dim1,
                  SourceLocation at = SourceLocation::Current());
 
@@ -50,17 +50,17 @@ Tensor Slice(const Tensor& x, int dim, std::int64_t start = 0,
 Tensor Select(const Tensor& x, int dim, std::int64_t index,
               SourceLocation at = SourceLocation::Current());
 
-// Without the dimensions of size 1.
+// Removes the dimensions of size 1.
 Tensor Squeeze(const Tensor& x, SourceLocation at = SourceLocation::Current());
-// Without this one, if its size is 1.
+// Removes this dimension if its size is 1.
 Tensor Squeeze(const Tensor& x, int dim,
                SourceLocation at = SourceLocation::Current());
-// With a dimension of size 1 before `dim`; -1 is behind the last.
+// Adds a dimension of size 1 before `dim`; -1 adds it behind the last.
 Tensor Unsqueeze(const Tensor& x, int dim,
                  SourceLocation at = SourceLocation::Current());
 
-// Dimensions of size 1 repeated, and new ones in front; -1 leaves a size as it
-// is.
+// Repeats dimensions of size 1, and adds new ones in front; -1 leaves a size as
+// it is.
 Tensor Expand(const Tensor& x, const Shape& shape,
               SourceLocation at = SourceLocation::Current());
 
@@ -77,8 +77,8 @@ std::vector<Tensor> SplitWithSizes(
 int WrapDim(const char* operation, int dim, int rank);
 
 namespace internal {
-// x, where a function's view of it would show all as it is; under a NoGradGuard
-// the view, since that is a constant.
+// Returns x itself where a function's view would equal it; under a NoGradGuard
+// a view, since that is a constant.
 Tensor WholeView(const Tensor& x, SourceLocation at);
 }  // namespace internal
 

@@ -74,7 +74,7 @@ TEST_P(ViewsTest, Transposing) {
   ForEach({0, 3}, [](const Tensor& x) {
     CheckView(x, T(x), {3, 0}, [](const Position& p) { return p; });
   });
-  // Vectors and scalars are themselves.
+  // T returns vectors and scalars unchanged.
   const Tensor vector = RandomTensor({3}, device());
   EXPECT_EQ(T(vector).id(), vector.id());
   const Tensor scalar = RandomTensor({}, device());
@@ -221,8 +221,8 @@ TEST_P(ViewsTest, Splitting) {
 
 // ---- View and Reshape.
 
-// Whether x's elements, row by row, lie at regular steps as a tensor of
-// `shape` with as many elements: tried out.
+// Tries whether x's elements, row by row, lie at regular steps as a tensor of
+// `shape` with as many elements.
 bool IsViewable(const Tensor& x, const Shape& shape) {
   std::vector<std::int64_t> memory;  // of each element of x
   for (const Position& position : PositionsIn(x.shape())) {

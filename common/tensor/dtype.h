@@ -19,7 +19,7 @@ namespace d2l {
 
 enum class DType : std::uint8_t { kFloat32, kFloat64, kInt64, kUInt8 };
 
-// In bytes.
+// The bytes of an element.
 constexpr std::size_t DTypeSize(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
@@ -84,7 +84,7 @@ struct DTypeOf<std::uint8_t> {
   static constexpr DType value = DType::kUInt8;
 };
 
-// Calls f(T{}) with the C++ type T of the dtype, and returns what f does.
+// Calls f(T{}) with the C++ type T of the dtype, and returns its result.
 template <typename F>
 decltype(auto) VisitDType(DType dtype, F&& f) {
   switch (dtype) {
@@ -100,7 +100,7 @@ decltype(auto) VisitDType(DType dtype, F&& f) {
   return std::forward<F>(f)(float{});
 }
 
-// {f(float{}), ...}: what f gives for each type, by DType.
+// {f(float{}), ...}: f's results for all types, indexed by DType.
 template <typename F>
 constexpr auto ByDType(F f) {
   return std::array{f(float{}), f(double{}), f(std::int64_t{}),

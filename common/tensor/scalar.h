@@ -47,8 +47,8 @@ class Scalar {
   T To() const {
     return is_integer_ ? static_cast<T>(integer_) : static_cast<T>(number_);
   }
-  // Exactly the number, in as few digits as that takes, and whether it is an
-  // integer: "2", "2.0", "0.1", "-0.0", "1e+300", "inf", "nan".
+  // The exact number, in as few digits as possible; integers have no point:
+  // "2", "2.0", "0.1", "-0.0", "1e+300", "inf", "nan".
   std::string ToString() const;
   // Reads back what ToString writes (a NaN is any NaN); nullopt for other text.
   static std::optional<Scalar> Parse(std::string_view text);

@@ -80,7 +80,7 @@ std::int64_t CheckedNumel(const char* operation, const Shape& shape,
 
 Shape ContiguousStrides(const Shape& shape) {
   Shape strides = Shape::Filled(shape.rank(), 1);
-  std::uint64_t stride = 1;  // wraps around in empty shapes, where none counts
+  std::uint64_t stride = 1;  // wraps around in empty shapes, where it is unused
   for (int i = shape.rank() - 1; i >= 0; --i) {
     strides[i] = static_cast<std::int64_t>(stride);
     stride *= std::max<std::int64_t>(shape[i], 1);

@@ -39,7 +39,7 @@ class Shape {
     rank_ = static_cast<int>(sizes.size());
     std::copy(sizes.begin(), sizes.end(), sizes_.begin());
   }
-  // `rank` times `size`.
+  // A shape of `rank` dimensions, each of this size.
   static Shape Filled(int rank, std::int64_t size);
   // Adds an innermost dimension.
   void push_back(std::int64_t size) {
@@ -66,12 +66,13 @@ class Shape {
 
   // "(2, 3)", "(5)", "()".
   std::string ToString() const;
-  // Reads that back; nullopt for other text. A size may be negative.
+  // Reads ToString's text; nullopt for any other. A size may be negative.
   static std::optional<Shape> Parse(std::string_view text);
 
   friend bool operator==(const Shape& a, const Shape& b) {
     if (a.rank_ != b.rank_) return false;
-    // Not std::equal: its call of memcmp costs more than so few sizes.
+    // Not std::equal: its call of memcmp costs more than comparing so few
+    // sizes.
     for (int i = 0; i < a.rank_; ++i) {
       if (a.sizes_[i] != b.sizes_[i]) return false;
     }
@@ -94,7 +95,8 @@ class Shape {
 std::int64_t CheckedNumel(const char* operation, const Shape& shape,
                           std::int64_t bytes_per_element);
 
-// Row-major: of {2, 3, 4}, {12, 4, 1}. A dimension of size 0 counts as 1.
+// Row-major strides: {12, 4, 1} for {2, 3, 4}. A dimension of size 0 counts as
+// 1.
 Shape ContiguousStrides(const Shape& shape);
 
 // The shape of an element-wise operation on both: dimensions are aligned at

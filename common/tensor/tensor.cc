@@ -19,7 +19,7 @@ void TakeValueIds() {
 }  // namespace internal
 
 bool Tensor::AreContiguous(const Shape& shape, const Shape& strides) {
-  // A stride says nothing where there is at most one step.
+  // The stride of a dimension of size 0 or 1 does not matter.
   std::uint64_t expected = 1;
   bool contiguous = true;
   for (int i = shape.rank() - 1; i >= 0; --i) {

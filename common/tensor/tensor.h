@@ -9,10 +9,10 @@
 // tensor's values may not have been computed yet: reading them (Item, ToVector,
 // printing) waits.
 //
-// Ownership: the memory is returned when the last handle goes, at once, even
-// if queued work still uses it: see common/device/memory/memory.h.
+// Ownership: the memory is returned when the last handle is released, at once,
+// even if queued work still uses it: see common/device/memory/memory.h.
 //
-// Thread-safety: as of a std::shared_ptr. Different threads may use different
+// Thread-safety: as for a std::shared_ptr. Different threads may use different
 // handles to one tensor; order writes to it yourself.
 
 #ifndef D2L_COMMON_TENSOR_TENSOR_H_
@@ -49,8 +49,8 @@ class Tensor {
         strides_(ContiguousStrides(shape)) {}
 
   // For operations: another view of the memory of `base`, with an identity of
-  // its own. offset: of the first element, counted in elements from the start
-  // of the storage.
+  // its own. offset: where its first element is, in elements from the start of
+  // the storage.
   static Tensor View(const Tensor& base, std::int64_t offset,
                      const Shape& shape, const Shape& strides) {
     return Tensor(base, offset, shape, strides);
@@ -68,8 +68,8 @@ class Tensor {
   // True if the elements lie in memory row by row, without gaps.
   bool is_contiguous() const { return contiguous_; }
   std::int64_t offset() const { return offset_; }
-  // How many elements of the memory lie from the first to the last, also those
-  // that a view leaves out; 0 if it has none. Strides are not negative.
+  // The number of elements in memory from the first to the last, including
+  // those that a view skips; 0 for an empty tensor. Strides are not negative.
   std::int64_t span() const;
 
   // The value's unique id, for recording programs.

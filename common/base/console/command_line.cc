@@ -35,8 +35,8 @@ std::string OfEnvironment() {
 }
 
 void CheckStdout() {
-  // std::cout writes by way of stdout. Closing a copy reports what a network
-  // file system has put off.
+  // std::cout writes through stdout. Closing a copy reports the delayed errors
+  // of a network file system.
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
   if (!lost && (close(dup(STDOUT_FILENO)) == 0 || errno == EBADF)) return;
   std::fputs(
@@ -97,7 +97,7 @@ absl::Status CheckFlagNames(int argc, char** argv,
     name = name.substr(0, equals);
     const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     if (flag != nullptr) {
-      // Else its value is the next argument.
+      // Otherwise its value is the next argument.
       if (value.empty() && !flag->IsOfType<bool>()) ++i;
       continue;
     }
@@ -166,8 +166,8 @@ void CheckStdoutAtExit() {
   signal(SIGXFSZ, SIG_IGN);
   for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
     if (fcntl(file, F_GETFD) >= 0) continue;
-    // Takes the lowest number that is free, this one. The wrong direction, so
-    // that its use still fails.
+    // open takes the lowest free number, which is this one. It is opened in the
+    // wrong direction, so that using it still fails.
     if (open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) {
       return;
     }

@@ -1,7 +1,7 @@
-// What a program does with its own flags: the language that --lang names, what
-// --help prints, what is said of a flag that is none, and files that flags
-// name; and with its output. (Abseil's --help lists the flags of every library,
-// and exits with an error in some versions.)
+// The command line of a program: its language (--lang), the text of --help, the
+// error for an unknown flag, and the files that flags name; and errors of its
+// output. (Abseil's --help lists the flags of every library, and exits with an
+// error in some versions.)
 //
 //   // Before ParseCommandLine:
 //   if (AsksForHelp(argc, argv)) {
@@ -13,7 +13,7 @@
 //   status = OpenFlagFiles({{"json", "run.json", &json}, {"svg", "", &svg}});
 //   if (json.has_value()) json->Write("{}");
 //
-// Thread-safe, but for the language, which is set before anything is said.
+// Thread-safe, except that the language is set before the first text.
 
 #ifndef D2L_COMMON_BASE_CONSOLE_COMMAND_LINE_H_
 #define D2L_COMMON_BASE_CONSOLE_COMMAND_LINE_H_
@@ -27,9 +27,9 @@
 
 namespace d2l {
 
-// Sets the language of what is said from now on: "en" or "zh"; "" is what
-// LC_ALL, LC_MESSAGES or LANG say, the first that is set. Before the first call
-// it is English.
+// Sets the language of later texts: "en" or "zh"; "" takes it from LC_ALL,
+// LC_MESSAGES or LANG, the first that is set. Before the first call it is
+// English.
 absl::Status SetLanguage(const std::string& language);
 
 // The same for a command line, before its flags are parsed: --lang=zh.
@@ -37,8 +37,8 @@ void SetLanguageOf(int argc, char** argv);
 
 bool AsksForHelp(int argc, char** argv);
 
-// InvalidArgument if an argument looks like a flag and is none;
-// ParseCommandLine would end the program. The message has the nearest of
+// InvalidArgument if an argument looks like a flag but is unknown;
+// ParseCommandLine would end the program. The message suggests the nearest of
 // `flags`.
 absl::Status CheckFlagNames(int argc, char** argv,
                             const std::vector<const char*>& flags);
@@ -53,16 +53,15 @@ struct FlagFile {
   std::optional<AtomicFile>* file;
 };
 
-// Opens them, before the work and not after it. An error names the flag, and
-// says so if two flags name one file.
+// Opens the files; call it before the work. An error names the flag; two flags
+// that name one file are an error.
 absl::Status OpenFlagFiles(const std::vector<FlagFile>& files);
 
-// At exit, by return from main or by exit(), flushes stdout; if any output
-// could not be written, prints so on stderr and exits with code 1. Call it
-// first in main, before anything opens a file: it opens closed standard streams
-// so that files do not get their descriptors. A file that may not grow any
-// larger (ulimit -f) is an error of writing from then on, and not the end of
-// the program.
+// At exit (a return from main, or exit()), flushes stdout; if any output could
+// not be written, says so on stderr and exits with code 1. Call it first in
+// main, before anything opens a file: it opens closed standard streams so that
+// files do not get their descriptors. From then on, a file at its size limit
+// (ulimit -f) is a write error and does not end the program.
 void CheckStdoutAtExit();
 
 }  // namespace d2l

@@ -35,8 +35,8 @@ Scale ScaleFor(double value, const std::string& unit) {
   return scale;
 }
 
-// Those behind the point that make three. The limits are where rounding would
-// give a digit too many.
+// The digits after the point that make three in all. The limits are where
+// rounding would give a digit too many.
 int Digits(double size) { return size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2; }
 
 // As in FormatNumber, but a count is a whole number.

@@ -32,7 +32,7 @@ std::string FormatSummary(const Summary& summary, const std::string& unit);
 // The median alone.
 std::string FormatMedian(const Summary& summary, const std::string& unit);
 
-// The interval alone, in the median's unit, which is not said: "11.9, 13.0".
+// The interval alone, in the median's unit, which is not printed: "11.9, 13.0".
 std::string FormatInterval(const Summary& summary, const std::string& unit,
                            const std::string& between);
 

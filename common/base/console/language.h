@@ -5,14 +5,14 @@
 //   cell.Claim(Worded("The %s takes {} as long.", "sum"), …);
 //
 // The code speaks English. An English text is the key of its translation in
-// po/zh.po, a gettext catalogue, whose conversions are the same in any order
-// ("%2$s … %1$s"). A text without a translation is said in English. Text of a
-// user (a path, a name) is never translated: it is an argument, and only what
-// the code says is a key. chapters/texts_test.py finds texts without a
-// translation and translations without a text, so the first argument of these
-// functions is a literal.
+// po/zh.po, a gettext catalogue, whose conversions are the same but may be in
+// another order ("%2$s … %1$s"). A text without a translation is shown in
+// English. Text of a user (a path, a name) is never translated: it is an
+// argument, and only the code's own texts are keys. chapters/texts_test.py
+// finds texts without a translation and translations without a text, so the
+// first argument of these functions is a literal.
 //
-// The language is set once, before anything is said; all here is thread-safe.
+// Set the language once, before the first text; all functions are thread-safe.
 
 #ifndef D2L_COMMON_BASE_CONSOLE_LANGUAGE_H_
 #define D2L_COMMON_BASE_CONSOLE_LANGUAGE_H_
@@ -42,16 +42,16 @@ bool AddTranslations(const std::vector<Translation>& translations);
 // The translation of this text, or the text.
 std::string Translated(const std::string& english);
 
-// A figure's factors and counts as the language writes them: "1.62x" is 1.62倍.
+// Writes the factors in a measurement as the language does: "1.62x" is 1.62倍.
 std::string Measured(const std::string& text);
 
 // A factor: "1.62x", "13,000x", as the language writes it.
 std::string FormatFactor(double factor);
 
-// As Translated, with a space behind it if something may follow: "Note: ".
+// As Translated, with a space at the end if the language needs it: "Note: ".
 std::string Lead(const std::string& english);
 
-// A text that is also a key: the same in every language, and as it is shown.
+// A text that is also a key: `english` is the same in every language.
 struct Phrase {
   Phrase() = default;
   // NOLINTBEGIN(google-explicit-constructor): a text of the code is a phrase.
@@ -65,8 +65,8 @@ struct Phrase {
   std::string shown;
 };
 
-// As it is shown, with spaces up to this many columns: behind it, or before it
-// if `columns` is negative.
+// The shown text, padded with spaces to this many columns: on its right, or on
+// its left if `columns` is negative.
 std::string Padded(const Phrase& phrase, int columns);
 
 inline bool operator==(const Phrase& a, const Phrase& b) {
@@ -98,10 +98,10 @@ auto Argument(const T& value, bool translate) {
 
 }  // namespace language_internal
 
-// absl::StrFormat in the run's language. A literal among the arguments is
-// translated too, and a Phrase; a std::string is what it is, for it may be a
-// user's. A pointer may be either, and does not compile. Throws
-// std::logic_error if the arguments do not fit the English format.
+// absl::StrFormat in the run's language. Arguments that are literals or Phrases
+// are translated too; a std::string is not, since it may be a user's text. A
+// pointer could be either, and does not compile. Throws std::logic_error if the
+// arguments do not fit the English format.
 template <typename... Args>
 std::string Say(const char* english, const Args&... arguments) {
   using language_internal::Argument;

@@ -83,7 +83,7 @@ std::size_t TextColumns(absl::string_view text) {
   std::size_t columns = 0;
   while (!text.empty()) {
     const absl::string_view character = FirstCharacter(text);
-    // Not the rest of a character that is broken.
+    // The rest of a broken character takes no column.
     if ((character[0] & 0xc0) != 0x80) columns += IsWide(character) ? 2 : 1;
     text.remove_prefix(character.size());
   }

@@ -63,8 +63,8 @@ int Resolve(const std::string& path, std::string* target) {
   return ELOOP;
 }
 
-// The names that RemoveTemporaryFiles removes; null: free. Whoever takes a name
-// out owns it.
+// The names that RemoveTemporaryFiles removes; null: free. The thread that
+// takes a name out owns it.
 std::atomic<char*> names[64];
 
 std::atomic<char*>* Register(const std::string& name) {
@@ -105,14 +105,14 @@ int OpenBeside(const std::string& target, mode_t mode,
       *registered = slot;
       return file;
     }
-    // The file, if there is one, is another's.
+    // If the file exists, another process has made it.
     std::free(slot->exchange(nullptr));
     if (errno != EEXIST) return -1;
   }
   return -1;
 }
 
-// For what is not a regular file. A pipe without a reader would block.
+// For files that are not regular. A pipe without a reader would block.
 int OpenWithoutBlocking(const std::string& path, bool is_pipe) {
   int file = -1;
   // A reader that was started at the same time may not have opened it yet.
@@ -133,7 +133,7 @@ absl::Status AtomicFile::OpenDirect(const struct stat& there) {
       struct stat opened;
       if (fstat(standard, &opened) == 0 && opened.st_dev == there.st_dev &&
           opened.st_ino == there.st_ino) {
-        // Opened again it would be written from its beginning.
+        // If opened again, it would be written from its beginning.
         descriptor_ = fcntl(standard, F_DUPFD_CLOEXEC, 3);
         if (descriptor_ < 0) return Unwritable(path_, errno);
       }
@@ -219,7 +219,7 @@ absl::Status AtomicFile::Commit() {
     return error_ == 0;
   };
   const bool replaces = !target_.empty();
-  // Else a crash soon after the rename may leave an empty file.
+  // Otherwise a crash soon after the rename may leave an empty file.
   if (replaces && error_ == 0) check(fsync(descriptor_) == 0);
   check(close(std::exchange(descriptor_, -1)) == 0);
   if (replaces && error_ == 0) {

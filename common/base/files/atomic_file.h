@@ -1,8 +1,8 @@
-// Files: one that is replaced atomically (AtomicFile), a directory of one's own
-// (TemporaryDirectory), and a path as the user meant it (UserPath).
+// Files: AtomicFile replaces a file atomically, TemporaryDirectory is a
+// directory that is removed again, and UserPath is a path as the user typed it.
 //
-// Of an AtomicFile readers see the old file until Commit has returned, and the
-// new one afterwards.
+// Readers of the path see the old file until Commit has returned, and the new
+// one afterwards.
 //
 //   absl::StatusOr<AtomicFile> file = AtomicFile::Open("weights.bin");
 //   if (!file.ok()) return file.status();  // before the work, not after it
@@ -19,7 +19,7 @@
 // stdout and stderr are written to directly.
 //
 // Errors name the file, the reason and what to do. Thread-safe for different
-// objects; of several that replace one file the last Commit wins.
+// objects; if several replace one file, the last Commit wins.
 
 #ifndef D2L_COMMON_BASE_FILES_ATOMIC_FILE_H_
 #define D2L_COMMON_BASE_FILES_ATOMIC_FILE_H_
@@ -37,8 +37,8 @@ namespace d2l {
 
 class AtomicFile {
  public:
-  // Opens the file for writing and leaves it as it is. A named pipe must have a
-  // reader within a second.
+  // Opens the file for writing, and does not change it yet. A named pipe must
+  // have a reader within a second.
   static absl::StatusOr<AtomicFile> Open(const std::string& path);
 
   AtomicFile(AtomicFile&& other) noexcept;
@@ -51,9 +51,9 @@ class AtomicFile {
   // Call it once.
   absl::Status Commit();
 
-  // As given to Open.
+  // The path that Open was given.
   const std::string& path() const { return path_; }
-  // Whether both write to one file, under whatever names.
+  // Whether both write to the same file, even under different names.
   bool SameFile(const AtomicFile& other) const;
 
  private:
@@ -81,15 +81,15 @@ void RemoveTemporaryFiles();
 // The bytes of the file; "" if it cannot be read.
 std::string ReadFile(const std::string& path);
 
-// A path as the user meant it, who typed it in another directory: `bazel run`
-// changes directory, and says in BUILD_WORKING_DIRECTORY where it was called; a
-// relative path is relative to that.
+// The path that the user meant: `bazel run` changes directory, and says in
+// BUILD_WORKING_DIRECTORY where it was called; a relative path is relative to
+// that directory.
 std::string UserPath(const std::string& path);
 
 // An empty directory, removed with all that is in it.
 class TemporaryDirectory {
  public:
-  // In $TMPDIR, or /tmp. Throws std::runtime_error if none can be made.
+  // Makes it in $TMPDIR, or /tmp. Throws std::runtime_error on failure.
   TemporaryDirectory();
   ~TemporaryDirectory();
   TemporaryDirectory(const TemporaryDirectory&) = delete;

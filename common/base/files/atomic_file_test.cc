@@ -196,7 +196,7 @@ TEST_F(AtomicFileTest, ANamedPipeNeedsAReader) {
   EXPECT_TRUE(fs::is_fifo(path));
 }
 
-// More than a pipe holds: the writer waits for the reader.
+// The text is larger than a pipe: the writer waits for the reader.
 TEST_F(AtomicFileTest, ASlowReaderOfAPipeGetsEverything) {
   const std::string path = Path("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
@@ -348,7 +348,7 @@ TEST_F(AtomicFileTest, SigkillLeavesTheOldFileWholeAndOneThatSaysWhatItIs) {
                 ::testing::AnyOf(
                     "a", ::testing::MatchesRegex("[.]d2l-[0-9a-f]+[.]tmp")));
   }
-  // It is in nobody's way.
+  // The leftover file does not prevent another write.
   EXPECT_TRUE(WriteAtomically(Path("a"), "new").ok());
   EXPECT_EQ(ReadFile(Path("a")), "new");
 }

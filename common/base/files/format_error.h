@@ -1,5 +1,5 @@
-// FormatError: what is wrong with the contents of a file. It is thrown where it
-// is found; who knows the file makes an absl::Status of it, with its name.
+// FormatError: what is wrong with the contents of a file. The reader throws it;
+// the caller that knows the file's name makes an absl::Status of both.
 
 #ifndef D2L_COMMON_BASE_FILES_FORMAT_ERROR_H_
 #define D2L_COMMON_BASE_FILES_FORMAT_ERROR_H_
@@ -14,7 +14,7 @@ struct FormatError {
   std::string what;
 };
 
-// Throws it, with what absl::StrFormat makes of the arguments.
+// Throws a FormatError with the formatted text.
 template <typename... Args>
 [[noreturn]] void Refuse(const absl::FormatSpec<Args...>& format,
                          const Args&... args) {

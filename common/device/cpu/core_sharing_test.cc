@@ -24,7 +24,7 @@
 namespace d2l {
 namespace {
 
-// Waits until `ready` says so; false after a minute.
+// Waits until `ready` returns true; false after a minute.
 bool WaitUntil(const std::function<bool()>& ready) {
   const Timer timer;
   while (!ready()) {
@@ -34,7 +34,7 @@ bool WaitUntil(const std::function<bool()>& ready) {
   return true;
 }
 
-// How many threads are in it at once.
+// Counts how many threads are in SpendTime at once.
 class Meter {
  public:
   void SpendTime() {
@@ -54,7 +54,7 @@ class Meter {
   std::atomic<int> most_{0};
 };
 
-// ---- The gate.
+// ---- FairSemaphore.
 
 TEST(FairSemaphoreTest, LetsInAsManyAsThereAreCores) {
   for (const int cores : {1, 2, 3}) {
@@ -168,8 +168,7 @@ TEST_F(CoreSharingTest, CopiesAndCallbacksGoBeside) {
   EXPECT_EQ(to, from);
 }
 
-// What a stream does between two tasks that are queued already, without the
-// core.
+// A callback between two queued tasks runs without a core.
 TEST_F(CoreSharingTest, ACallbackGivesUpTheCore) {
   MakeDevice(1, 2);
   std::atomic<bool> computed{false};
@@ -305,7 +304,7 @@ TEST_F(CoreSharingTest, AnOperationTakesTheCoreThatComesFree) {
       std::atomic<int> begun{0};
       ParallelFor(2, 1, [&](std::int64_t, std::int64_t) {
         if (++begun == 1) {
-          // Now and then long enough for the helper to fall asleep.
+          // Sometimes long enough for the helper to fall asleep.
           const Timer timer;
           while (timer.Nanos() < 10'000 * (round % 20)) {
           }
@@ -341,7 +340,7 @@ TEST_F(CoreSharingTest, AHelperGivesItsCoreToAStreamThatWaits) {
   EXPECT_EQ(helped_before, 1);
 }
 
-// ---- All of it, at random.
+// ---- Random work.
 
 TEST_F(CoreSharingTest, RandomWork) {
   std::mt19937_64 random(13);

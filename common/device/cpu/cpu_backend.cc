@@ -1,4 +1,4 @@
-// The CPU back end: one machine, on which virtual devices are made.
+// The CPU back end: virtual devices on one machine.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,10 +25,10 @@ namespace {
 
 // Two cache lines, which the processor fetches together. What a worker writes
 // must not share them with what the program's own thread writes, such as the
-// bookkeeping of the block: an operation would cost a half more.
+// bookkeeping of the block: an operation would cost half as much again.
 constexpr std::size_t kAlignment = 128;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// Looking for what is free costs a part of what so many fresh pages do.
+// Reading how much is free costs a fraction of what so many fresh pages do.
 constexpr std::int64_t kUncheckedBytes = std::int64_t{32} << 20;
 
 std::string ProcessorName() {
@@ -65,7 +65,7 @@ class VirtualCpus final : public Backend {
 
   void* Allocate(int physical_index, std::size_t bytes) override {
     const auto size = static_cast<std::int64_t>(bytes);
-    // Linux promises more memory than there is and kills who uses it.
+    // Linux grants more memory than there is, and kills processes that use it.
     if (unchecked_.fetch_add(size) + size >= kUncheckedBytes) {
       if (size > FreeMemory(physical_index)) return nullptr;
       unchecked_.store(0);
@@ -104,7 +104,7 @@ class VirtualCpus final : public Backend {
           (bytes + kAlignment - 1) / kAlignment * kAlignment;
       return posix_memalign(&data, kAlignment, padded) == 0 ? data : nullptr;
     }
-    // Fresh pages cost more than the arithmetic on them; huge ones less.
+    // Fresh pages cost more than the arithmetic on them; huge pages cost less.
     void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED) return nullptr;
@@ -126,7 +126,7 @@ class VirtualCpus final : public Backend {
 
   DeviceInventory inventory_;
   std::atomic<std::int64_t> promised_{0};   // allocated and not freed
-  std::atomic<std::int64_t> unchecked_{0};  // allocated since the last look
+  std::atomic<std::int64_t> unchecked_{0};  // allocated since the last check
 
   std::mutex mutex_;                                // guards pools_
   std::map<int, std::weak_ptr<ThreadPool>> pools_;  // by the device's index

@@ -17,8 +17,8 @@
 namespace d2l {
 namespace {
 
-// How long a stream computes on while another waits for a core: far longer
-// than it takes to wake that one.
+// How long a stream goes on computing while another waits for a core: far
+// longer than a wake-up takes.
 constexpr std::int64_t kTurnNanos = 1'000'000;
 
 // The state behind an event of a CPU stream. See Event.
@@ -39,7 +39,7 @@ class CpuEventState final : public EventState {
     const auto done = [this] { return done_.load(std::memory_order_seq_cst); };
     if (SpinWait::Until(kSpinNanos, done, /*keeps_core=*/true)) return;
     internal::ThrowIfForked("Wait");
-    // Bounded by the work before the event, which is queued already.
+    // The wait is bounded by the work before the event, which is queued.
     completed_.Sleep(done);
   }
   FailurePtr failure() override { return failure_; }
@@ -111,8 +111,8 @@ std::shared_ptr<EventState> CpuStream::DoRecord() {
 
 std::uint64_t CpuStream::DoWait(const OpLabel& label,
                                 const std::shared_ptr<EventState>& event) {
-  // On a poisoned stream too: what is enqueued once the failure has been
-  // reported must find the order it asked for.
+  // Waits on a poisoned stream, too: work enqueued once the failure has been
+  // reported must be ordered as requested.
   return queue_.PushAlways(label, [this, event](const FailurePtr& poison) {
     if (shut_down_.load(std::memory_order_seq_cst)) return;
     if (!event->Query()) ReleaseCore();
@@ -144,7 +144,7 @@ std::function<void()> CpuStream::DoStall() {
     bool open = false;  // guarded by the stream's mutex_
   };
   auto gate = std::make_shared<Gate>();
-  // Also on a poisoned stream, which would skip a host callback.
+  // Stalls a poisoned stream, too, which would skip a host callback.
   queue_.PushAlways(OpLabel("stall"), [this, gate](const FailurePtr&) {
     ReleaseCore();
     gate->reached.Complete(nullptr);
@@ -174,7 +174,7 @@ void CpuStream::Work() {
       slot = queue_.WaitForFront();
       if (slot == nullptr) return;
     }
-    // Null once it has been reported.
+    // It is null once the failure has been reported.
     if (poison_ != nullptr)
       poison_ = failures()->FailureOf(queue_.front_number());
     RunSlot(*slot);

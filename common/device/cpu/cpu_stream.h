@@ -14,8 +14,9 @@
 // on a GPU, although here all of it is the same DRAM.
 //
 // A task waits for one of its device's cores, and runs on it. While its stream
-// has more tasks, the worker keeps the core, for a millisecond if another waits
-// for one. Copies, host callbacks, and waits for events take no core.
+// has more tasks, the worker keeps the core, but at most a millisecond if
+// another waits for one. Copies, host callbacks, and waits for events take no
+// core.
 //
 // Contract: see Stream. Tasks own nothing: pass raw pointers, which stay
 // valid as memory.h explains. A StreamCapture (stream_capture.h) captures the
@@ -59,11 +60,11 @@ class CpuStream final : public Stream {
             std::shared_ptr<ThreadPool> pool = nullptr);
   ~CpuStream() override;
 
-  // Enqueues `task`, a callable `void()` of at most 96 bytes that moves
-  // without throwing, and returns its number in the stream. What it throws
+  // Enqueues `task`, a callable `void()` of at most 96 bytes that moves without
+  // throwing, and returns its number in the stream. An exception of the task
   // poisons the stream. Waits while the queue is full; with launch blocking,
-  // until the task is done (Finish then says whether it failed). kBeside: it
-  // is no computation, and takes no core.
+  // until the task is done (Finish then says whether it failed). kBeside: the
+  // task does not compute, and takes no core.
   template <TaskQueue::Kind kKind = TaskQueue::Kind::kCompute, typename F>
   std::uint64_t Enqueue(const OpLabel& label, F task) {
     if (internal::enqueue_mode) return Capture(label, std::move(task));
@@ -77,8 +78,8 @@ class CpuStream final : public Stream {
   }
 
   std::int64_t QueuedOperations() override;
-  // From here on tasks are skipped and stalls end. Once the stream is drained
-  // the worker goes on skipping until the process is gone.
+  // From here on tasks are skipped and stalls end. After Drain the worker goes
+  // on skipping until the process ends.
   void Shutdown() override;
 
   // How often the worker has been woken from sleep.
@@ -99,16 +100,16 @@ class CpuStream final : public Stream {
     }
   };
 
-  // For a thread that may not enqueue: hands the task to the thread's
+  // For a thread that may not enqueue: passes the task to the thread's
   // StreamCapture or, if it has none, throws. Out of line, so that Enqueue
-  // stays as small as it is without.
+  // stays small.
   template <typename F>
   [[gnu::noinline, gnu::cold]] std::uint64_t Capture(const OpLabel& label,
                                                      F task) {
     StreamCapture* const capture = internal::CurrentStreamCapture();
     if (capture == nullptr) internal::RefuseCall(*this, "Enqueue");
     if constexpr (std::is_copy_constructible_v<F>) {
-      // What is captured is not run now, or never.
+      // A captured task runs later, or never.
       const std::int64_t now = label.stamps() == nullptr ? 0 : NowNanos();
       StampBegin(label.stamps(), now);
       StampEnd(label.stamps(), now);

@@ -220,8 +220,8 @@ TEST(CpuStreamTest, EnqueueFromATaskThrows) {
 }
 
 TEST(CpuStreamTest, FailuresWhileManyThreadsEnqueueAreNeverLost) {
-  // Tasks fail here and there while others enqueue and synchronise. In the
-  // end each operation has either run or has a failure on record, not both.
+  // Some tasks fail while other threads enqueue and synchronise. In the end
+  // each operation has either run or has a recorded failure, not both.
   constexpr int kThreads = 4;
   constexpr int kPerThread = 5000;
   CpuStream stream(kDevice, 0, StreamOptions());
@@ -279,9 +279,9 @@ TEST(CpuStreamTest, AbandonSkipsWhatIsQueuedAndCompletesEvents) {
     const Event event = stream.Record();
     stream.Shutdown();
     stall.Release();
-    event.Synchronize();  // who only waits sees nothing
+    event.Synchronize();  // a wait alone throws nothing
     stream.Synchronize();
-    // Who reads what was skipped is told.
+    // A thread that reads a skipped result gets the failure.
     const FailurePtr failure = stream.FailureOf(last);
     ASSERT_NE(failure, nullptr);
     EXPECT_THAT(failure->what, testing::HasSubstr("the program is ending"));

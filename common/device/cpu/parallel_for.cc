@@ -21,8 +21,8 @@ namespace {
 // handing them out costs nothing.
 constexpr std::int64_t kPartsPerCore = 4;
 
-// How long a thread looks for what it waits for before it sleeps: longer than
-// a wake-up takes (20 to 70 us), as in task_queue.cc.
+// How long a thread polls before it sleeps: longer than a wake-up takes (20 to
+// 70 us), as in task_queue.cc.
 constexpr std::int64_t kSpinNanos = 120'000;
 
 }  // namespace
@@ -52,14 +52,14 @@ void ThreadPool::Run(std::int64_t n, std::int64_t grain, Part part,
   unfinished_.store(parts, std::memory_order_relaxed);
   // Publishes all of the above.
   unclaimed_.store(parts, std::memory_order_seq_cst);
-  // Those that are awake find the parts themselves, and may have a core still.
+  // Helpers that are awake find the parts themselves, and may have a core.
   const std::int64_t awake =
       static_cast<std::int64_t>(helpers_.size()) - work_.sleepers();
   const std::int64_t wanted =
       std::min<std::int64_t>(parts - 1 - awake, gate_.free());
   if (wanted > 0) work_.Notify(static_cast<int>(wanted));
   RunParts(/*helping=*/false);
-  // Bounded by the parts that helpers are at.
+  // The wait is bounded by the parts that helpers run.
   done_.Await(kSpinNanos, [this] { return unfinished_.load() == 0; });
   std::exception_ptr failure;
   if (failed_.exchange(false, std::memory_order_relaxed)) {
@@ -81,7 +81,7 @@ void ThreadPool::StartHelpers() {
           [this] { Help(); }));
     }
   } catch (const std::exception& error) {
-    // Those there are do the work.
+    // The helpers that have started do the work.
     std::fprintf(stderr, "Slower, on %d of %d cores: %s\n",
                  static_cast<int>(helpers_.size()) + 1, cores_, error.what());
   }
@@ -96,10 +96,10 @@ void ThreadPool::Help() {
       ReleaseCore();
       continue;
     }
-    // Run publishes the parts and then looks for free cores, ReleaseCore frees
-    // one and then looks for parts; either finds this helper asleep. Once
-    // woken, too late perhaps, it stays up for the next operation. Not bounded:
-    // an idle pool sleeps until there is work or its end.
+    // Run publishes the parts and then looks for free cores; ReleaseCore frees
+    // one and then looks for parts; at least one of them wakes this helper.
+    // Once woken, perhaps too late, it polls for the next operation. This sleep
+    // is not bounded: an idle pool sleeps until there is work or its end.
     work_.SleepUnless(
         [&] { return stopped_.load() || (any() && gate_.free() > 0); });
   }
@@ -108,8 +108,8 @@ void ThreadPool::Help() {
 void ThreadPool::RunParts(bool helping) {
   std::int64_t unclaimed = unclaimed_.load(std::memory_order_relaxed);
   while (unclaimed != 0) {
-    // Who takes a part of an operation keeps it, and job_, from ending; which
-    // operation it is need not be known before.
+    // A thread that takes a part keeps its operation, and so job_, from ending;
+    // it need not know before which operation that is.
     if (!unclaimed_.compare_exchange_weak(unclaimed, unclaimed - 1,
                                           std::memory_order_acquire,
                                           std::memory_order_relaxed)) {
@@ -128,7 +128,7 @@ void ThreadPool::RunPart(std::int64_t index) {
   const std::int64_t first =
       index * job_.grains_per_part + std::min(index, job_.longer);
   const std::int64_t grains = job_.grains_per_part + (index < job_.longer);
-  // The last grain may reach beyond n, and beyond the largest number.
+  // The last grain may end beyond n, and even beyond the largest int64.
   const std::int64_t begin = first * job_.grain;
   const std::int64_t end =
       index == job_.parts - 1 ? job_.n : begin + grains * job_.grain;

@@ -6,11 +6,11 @@
 //   });
 //
 // The streams of a device share its cores. Each has a worker thread, and all of
-// them one ThreadPool, whose helpers work on one operation at a time: on as
-// many of its parts at once as cores are free, and a core that another stream
-// waits for goes to that stream after a part, as blocks of two kernels share a
-// GPU. A stream that finds the helpers busy computes alone, as does a
-// ParallelFor within a part. The result must not depend on where the cuts are.
+// them share one ThreadPool. Its helpers work on one operation at a time, on as
+// many of its parts at once as cores are free. A core that another stream waits
+// for goes to that stream after a part, as blocks of two kernels share a GPU. A
+// stream that finds the helpers busy computes alone, as does a ParallelFor
+// within a part. The result must not depend on where the cuts are.
 //
 // Thread-safety: ParallelFor may be called on any thread, as may a ThreadPool's
 // functions, except as stated. f is called on several threads at the same time
@@ -32,9 +32,9 @@
 namespace d2l {
 
 // The cores of a virtual device, each for one thread at a time. Threads that
-// wait get a core in the order in which they came. While there are cores
-// enough, taking and releasing one is an atomic addition each. A thread that
-// has a core must wait for nothing but threads that have one, too.
+// wait get a core in the order in which they came. While enough cores are free,
+// taking and releasing one costs an atomic addition each. A thread that has a
+// core may only wait for threads that have one, too.
 class FairSemaphore {
  public:
   explicit FairSemaphore(int cores) : free_(cores) {}
@@ -44,7 +44,7 @@ class FairSemaphore {
   void Take() {
     if (free_.fetch_sub(1) <= 0) WaitInLine();
   }
-  // False, at once, if all are taken.
+  // Returns false, without waiting, if all are taken.
   bool TryTake() {
     int free = free_.load();
     while (free > 0) {
@@ -52,16 +52,16 @@ class FairSemaphore {
     }
     return false;
   }
-  // True if the core is free then; false if a thread that waited has it.
+  // True if the core is free afterwards; false if a waiting thread gets it.
   bool Release() {
     if (free_.fetch_add(1) >= 0) return true;
     ServeFirst();
     return false;
   }
 
-  // How many are free; not above 0 if none is.
+  // The number of free cores; 0 or less if there is none.
   int free() const { return free_.load(); }
-  // A thread waits for a core. Cheap enough to ask after every task.
+  // True if a thread waits for a core. Cheap enough to call after every task.
   bool wanted() const { return free_.load(std::memory_order_relaxed) < 0; }
 
  private:
@@ -71,7 +71,7 @@ class FairSemaphore {
 
   void WaitInLine() {
     const std::uint64_t number = waited_.fetch_add(1);
-    // Bounded by the tasks that have the cores.
+    // The wait is bounded by the tasks that have the cores.
     changed_.Await(
         kSpinNanos, [&] { return served_.load() > number; },
         /*keeps_core=*/true, EventCount::Lane(number));
@@ -81,24 +81,24 @@ class FairSemaphore {
     changed_.Notify(EventCount::kAll, EventCount::Lane(number));
   }
 
-  // If negative, as many threads wait, or are about to.
+  // If it is -n, n threads wait or are about to.
   alignas(64) std::atomic<int> free_;
-  // How many threads have begun to wait, and how many of them have got a core,
-  // perhaps before they began.
+  // How many threads have begun to wait, and how many cores have been given to
+  // waiting threads, perhaps before they began.
   alignas(64) std::atomic<std::uint64_t> waited_{0};
   std::atomic<std::uint64_t> served_{0};
   EventCount changed_;
 };
 
 // The cores of one device, and its helper threads, for parallelism within
-// operations. They are started by the first operation, look for work for a
-// while after each, and then sleep. If the system starts fewer, those there are
-// do the work, and a line on stderr says so.
+// operations. The first operation starts the helpers. After each operation they
+// poll for work for a while, and then sleep. If the system starts fewer
+// threads, those do the work, and a line on stderr says so.
 class ThreadPool {
  public:
   // For `cores` cores, one of which is the caller's: cores - 1 helpers.
   explicit ThreadPool(int cores);
-  // When no Run is left.
+  // Destroy it when no Run is left.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -117,8 +117,8 @@ class ThreadPool {
   void Run(std::int64_t n, std::int64_t grain, Part part, const void* f);
 
  private:
-  // The operation at work. It is cut into `parts` parts of as many grains
-  // each, the first `longer` of them one grain more.
+  // The current operation. It is cut into `parts` parts of `grains_per_part`
+  // grains; the first `longer` of them have one grain more.
   struct Job {
     Part part = nullptr;
     const void* f = nullptr;
@@ -139,7 +139,7 @@ class ThreadPool {
 
   // The thread that sets it may use the pool.
   alignas(64) std::atomic<bool> busy_{false};
-  bool started_ = false;  // the helpers, by the first operation
+  bool started_ = false;  // the helpers have been started
   std::vector<std::thread> helpers_;
   // Written while no part is unfinished, read by threads that have claimed a
   // part.
@@ -156,9 +156,9 @@ class ThreadPool {
   std::atomic<bool> stopped_{false};
   Mutex mutex_;
   std::int64_t failed_part_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the lowest part that failed.
+  // The exception of the lowest part that failed.
   std::exception_ptr failure_ ABSL_GUARDED_BY(mutex_);
-  // Any part failed. Read when all are done, instead of taking the lock.
+  // True if any part failed. Read when all are done, to avoid the lock.
   std::atomic<bool> failed_{false};
 };
 
@@ -168,11 +168,11 @@ namespace internal {
 inline thread_local ThreadPool* current_pool = nullptr;
 }  // namespace internal
 
-// Calls f(begin, end) for consecutive parts of [0, n), at the same time on the
-// cores of the device whose stream's worker this is; on any other thread, and
-// where there is too little work, f(0, n) at once. Every part but the last is
-// a multiple of `grain`, at least 1. Returns when all are done; throws what a
-// part threw, that of the first part if several did.
+// Calls f(begin, end) for consecutive parts of [0, n), in parallel on the cores
+// of the device whose stream's worker this is; on any other thread, and for too
+// little work, calls f(0, n) itself. The size of every part but the last is a
+// multiple of `grain`, at least 1. Returns when all are done; rethrows the
+// exception of the first part that threw.
 template <typename F>
 void ParallelFor(std::int64_t n, std::int64_t grain, const F& f) {
   if (n <= 0) return;

@@ -39,7 +39,7 @@ void RunOn(int cores, const std::function<void()>& task) {
   stream.Synchronize();
 }
 
-// Waits until `ready` says so; false after a minute.
+// Waits until `ready` returns true; false after a minute.
 bool WaitUntil(const std::function<bool()>& ready) {
   const Timer timer;
   while (!ready()) {
@@ -67,7 +67,7 @@ std::vector<Range> PartsOf(std::int64_t n, std::int64_t grain) {
   return parts;
 }
 
-// That the parts are [0, n), in whole grains.
+// Expects that the parts make up [0, n), in whole grains.
 void ExpectCovers(const std::vector<Range>& parts, std::int64_t n,
                   std::int64_t grain) {
   std::int64_t at = 0;
@@ -167,7 +167,7 @@ TEST(ParallelForTest, AllCoresWorkAtTheSameTime) {
     RunOn(cores, [cores] {
       std::atomic<int> begun{0};
       std::atomic<int> alone{0};
-      // As many parts as cores, none of which ends before all have begun.
+      // There are as many parts as cores, and none ends before all have begun.
       ParallelFor(cores, 1, [&](std::int64_t, std::int64_t) {
         ++begun;
         if (!WaitUntil([&] { return begun == cores; })) ++alone;
@@ -196,7 +196,7 @@ TEST(ParallelForTest, ThrowsWhatTheLowestPartThrew) {
         }
         EXPECT_EQ(done, from) << "the parts before it are not cut short";
       }
-      // As good as new.
+      // The pool works as before.
       ExpectCovers(PartsOf(100, 3), 100, 3);
     });
   }
@@ -235,7 +235,7 @@ TEST(ParallelForTest, WithinAPartItIsAPlainCall) {
       EXPECT_EQ(inner, 12 * 100);
     }
     EXPECT_EQ(elsewhere, 0);
-    // And behind the parts it is a spread one again.
+    // After the parts the next operation is spread again.
     EXPECT_GT(PartsOf(12, 1).size(), 1u);
   });
 }
@@ -285,9 +285,9 @@ TEST(ParallelForTest, HelpersWakeFromSleep) {
   for (int round = 0; round < 5; ++round) {
     RunOn(3, [] {
       for (int i = 0; i < 40; ++i) {
-        // Longer or shorter than helpers look for work, and about as long.
+        // Shorter than, longer than and about as long as helpers poll for work.
         std::this_thread::sleep_for(std::chrono::microseconds(50 * (i % 8)));
-        // Each waits for the others: a helper that sleeps on is missed.
+        // Each part waits for the others: a helper that sleeps on is noticed.
         std::atomic<int> begun{0};
         std::atomic<int> alone{0};
         ParallelFor(3, 1, [&](std::int64_t, std::int64_t) {

@@ -25,7 +25,7 @@ ScopedStreamCapture::ScopedStreamCapture(StreamCapture& capture)
 
 ScopedStreamCapture::~ScopedStreamCapture() {
   current = previous_;
-  // Not in a child that was forked meanwhile.
+  // Keeps the mode of a child that was forked meanwhile.
   if (internal::enqueue_mode == internal::kCapturing) {
     internal::enqueue_mode = mode_;
   }
@@ -34,7 +34,7 @@ ScopedStreamCapture::~ScopedStreamCapture() {
 namespace internal {
 
 StreamCapture* CurrentStreamCapture() {
-  // A CudaGraph captures, too, and takes no tasks.
+  // The mode may also be that of a CudaGraph, which takes no tasks.
   return enqueue_mode == kCapturing ? current : nullptr;
 }
 

@@ -19,8 +19,8 @@
 // A captured task may be copied, and called any number of times, by one thread
 // at a time; ParallelFor in it uses the cores of the stream that calls it. It
 // holds raw pointers, so keep every tensor that a captured operation reads or
-// writes: memory that is let go of may be handed out again at once. A step that
-// throws is named in the error if the caller throws a StepError (failure.h).
+// writes: released memory may be allocated again at once. A step that throws is
+// named in the error if the caller throws a StepError (failure.h).
 //
 // While a thread has a capture, what cannot be captured throws
 // std::logic_error: Record, Wait, HostCallback, copies from and to pageable
@@ -54,8 +54,8 @@ class StreamCapture {
                                 std::function<void()> task) = 0;
 };
 
-// Gives this thread's tasks to `capture` while it lives; the innermost one of
-// several. Throws std::logic_error on a thread that may not enqueue.
+// Gives this thread's tasks to `capture` while it lives; the innermost one gets
+// them. Throws std::logic_error on a thread that may not enqueue.
 class ScopedStreamCapture {
  public:
   explicit ScopedStreamCapture(StreamCapture& capture);
@@ -65,7 +65,7 @@ class ScopedStreamCapture {
 
  private:
   StreamCapture* const previous_;
-  const internal::EnqueueMode mode_;  // from before: also a CudaGraph captures
+  const internal::EnqueueMode mode_;  // the one before: a CudaGraph may capture
 };
 
 namespace internal {

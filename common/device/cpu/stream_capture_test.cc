@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 const Device kDevice(DeviceType::kCpu, 1);
 
-// The steps of a program, which name themselves when they fail.
+// The steps of a program; a failure names its step.
 class Program : public StreamCapture {
  public:
   std::uint64_t Capture(CpuStream&, const OpLabel& label,
@@ -85,7 +85,7 @@ TEST_F(StreamCaptureTest, CapturesInsteadOfRunning) {
   stream_.Synchronize();
   EXPECT_TRUE(seen.empty());
   EXPECT_EQ(program_.size(), 3u);
-  // Again and again; of a copy as of the original, whose end it outlives.
+  // Runs again and again, also as a copy that outlives the original.
   auto original = std::make_unique<Program>(program_);
   const Program moved = std::move(*original);
   original.reset();
@@ -167,7 +167,7 @@ TEST_F(StreamCaptureTest, RefusesWhatCannotBeCaptured) {
                 HasSubstr("[moved] cannot be captured: its task cannot be "
                           "copied"));
   }
-  // And afterwards all of it goes on.
+  // Afterwards all calls work again.
   stream_.Record().Synchronize();
   stream_.HostCallback([] {});
   stream_.Synchronize();
@@ -221,8 +221,8 @@ TEST_F(StreamCaptureTest, MemoryLetGoOfMeanwhileIsReusedAfterwards) {
   EXPECT_EQ(memory.Stats().allocated, allocated);
 }
 
-// The name and the line of the step, and what it threw, from a loaded program,
-// whose texts are gone.
+// The failure has the step's name, line and exception, even if the program was
+// loaded and its texts are destroyed.
 TEST_F(StreamCaptureTest, AFailureNamesTheStep) {
   {
     std::string name = "floor_divide";

@@ -17,23 +17,22 @@
 namespace d2l {
 namespace {
 
-// How long a thread looks for what it waits for before it sleeps. It must be
-// longer than a wake-up takes (20 to 70 us): when a program waits for each
-// task, the worker's wake-up is the program's wait and the other way round,
-// and if either gave up sooner, both would sleep and be woken every time.
+// How long a thread polls before it sleeps. It must be longer than a wake-up
+// takes (20 to 70 us): when a program waits for each task, each of the two
+// threads waits while the other wakes up, and if either gave up sooner, both
+// would sleep and be woken every time.
 constexpr std::int64_t kSpinNanos = 120'000;
 // With more workers than cores, a spinning one takes the core of another that
 // has work.
 constexpr std::int64_t kCrowdedSpinNanos = 2'000;
 
-// A thread that waits looks all the time at first, then every few
-// microseconds.
+// A waiting thread polls all the time at first, then every few microseconds.
 constexpr std::int64_t kSoonNanos = 1'000;
 
 std::atomic<int> queues_alive{0};
 
-// First called before there is a worker: a child that is forked while a thread
-// computes it would wait for that thread for ever.
+// The first call is made before there is a worker: if a process forked while a
+// thread initialised `cores`, the child would wait for ever.
 int Cores() {
   static const int cores = UsableCores();
   return cores;
@@ -89,8 +88,8 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
         // The producer may be waiting for this very core.
       } while (spin.Continue());
     }
-    // Not bounded: an idle stream sleeps until there is work or Stop. Once
-    // woken, by a producer whose task is done already perhaps, it looks again
+    // This sleep is not bounded: an idle stream sleeps until there is work or
+    // Stop. Once woken, perhaps for a task that is done already, it polls again
     // for a while.
     consumer_.SleepUnless([this] {
       asleep_.store(true, std::memory_order_seq_cst);
@@ -142,10 +141,10 @@ void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
     do {
       if (completed() >= count) return;
       // Reading the counter takes its cache line from the worker, so after the
-      // time of one small operation the looks become rare.
+      // time of one small operation it is polled less often.
       soon = spin.nanos() < kSoonNanos;
       for (int i = 0; i < (soon ? 2 : 64); ++i) Pause();
-      // Later the worker may be waiting for this very core.
+      // After a while, yield: the worker may be waiting for this very core.
     } while (soon ? spin.ContinueSoon() : spin.Continue());
   }
   SleepUntilCompleted(count, count);
@@ -154,7 +153,7 @@ void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
 void TaskQueue::WaitForRoom(std::uint64_t number) {
   const std::uint64_t enough = number - bound_ + 1;
   if (completed() < enough) {
-    // Woken for a single free slot, the producer would sleep again after one
+    // If woken for a single free slot, the producer would sleep again after one
     // push; so it sleeps until half of the queue is free.
     const internal::WaitScope scope(full_, SourceLocation(), /*for_room=*/true);
     SleepUntilCompleted(enough, enough + bound_ / 2);
@@ -165,8 +164,8 @@ void TaskQueue::WaitForRoom(std::uint64_t number) {
 void TaskQueue::SleepUntilCompleted(std::uint64_t count,
                                     std::uint64_t wake_at) {
   internal::ThrowIfForked("Wait");
-  // Bounded by the work ahead: tasks below `wake_at` are published already or
-  // by producers that wait for a smaller number.
+  // The wait is bounded by the work ahead: tasks below `wake_at` are published
+  // already or by producers that wait for a smaller number.
   waiters_.Sleep([&] {
     std::uint64_t first = wake_at_.load();
     while (wake_at < first && !wake_at_.compare_exchange_weak(first, wake_at)) {

@@ -11,20 +11,20 @@
 //
 // Any number of producers, one consumer. A producer takes a number with one
 // atomic addition and owns the slot that belongs to it; it publishes the slot
-// with one store. That is the only shared write of a push, because the price
-// of a push is the cache lines that change cores:
+// with one store. A push writes nothing else that is shared, because its cost
+// is the cache lines that move between cores:
 //   - a slot holds the whole task, so nothing is allocated. A task of up to
 //     48 bytes stays in the first of the slot's lines, and the label, which
 //     only an error needs, in lines that the worker does not touch;
-//   - producers ask for the lines of coming slots in advance;
-//   - a worker that has caught up looks again only after a while, so that it
+//   - producers prefetch the lines of coming slots;
+//   - a worker that has caught up polls again only after a while, so that it
 //     does not take away the very line that is being written;
 //   - a push wakes the worker only if it sleeps, which a flag beside the
 //     number shows.
 //
 // Progress is one counter, `completed`. A thread that waits, for room or for an
 // operation, spins for some microseconds and then sleeps until the counter
-// reaches the number it has left with the worker.
+// reaches the number that it has registered.
 
 #ifndef D2L_COMMON_DEVICE_CPU_TASK_QUEUE_H_
 #define D2L_COMMON_DEVICE_CPU_TASK_QUEUE_H_
@@ -49,11 +49,11 @@ class TaskQueue {
 
   enum class Kind : unsigned char {
     kCompute,  // uses a core of the device
-    kBeside,   // a copy or a callback: none
-    kAlways,   // of PushAlways; none
+    kBeside,   // a copy or a callback: uses no core
+    kAlways,   // of PushAlways: uses no core
   };
 
-  // What a slot's function is called for.
+  // What a slot's function is called to do.
   enum class Action {
     kRun,
     kSkip,  // the stream is poisoned
@@ -121,7 +121,7 @@ class TaskQueue {
     SpinWait::Count(pauses * kPauseNanos);
     return slot;
   }
-  // Waits for it. Null once Stop has been called and all tasks are done.
+  // Waits for the next task; null once Stop was called and all tasks are done.
   Slot* WaitForFront();
   Slot* Front() {
     Slot* const slot = TryFront();
@@ -129,10 +129,10 @@ class TaskQueue {
   }
   // The number of the task at the front.
   std::uint64_t front_number() const { return head_; }
-  // The task at the front is done.
+  // Marks the task at the front as done.
   void PopFront();
 
-  // After the last Push.
+  // Call it after the last Push.
   void Stop();
 
   // How often the consumer has been woken from sleep.
@@ -153,7 +153,7 @@ class TaskQueue {
 
   template <typename Stop>
   Slot* FrontAfterPauses(Stop stop, int& pauses) {
-    // Found in advance: otherwise a task there and back takes 0.1 us longer.
+    // Computed in advance: otherwise a round trip takes 0.1 us longer.
     Slot& slot = slots_[head_ & mask_];
     const std::uint64_t number = head_;
     for (; pauses < kPausesBetweenLooks && !stop(); ++pauses) {
@@ -204,7 +204,7 @@ class TaskQueue {
     slot.published.store((number + 1) * kKinds + std::uint64_t(kKind),
                          std::memory_order_release);
     if (asleep) Wake();
-    // An event, which will be waited for.
+    // The task is an event's, which a thread will wait for.
     if constexpr (kKind == Kind::kAlways) {
       hurry_.store(true, std::memory_order_relaxed);
     }
@@ -217,7 +217,7 @@ class TaskQueue {
 #if defined(__x86_64__)
     // __builtin_prefetch(p, 1) is a prefetch for reading unless the compiler
     // may use this instruction, which every x86-64 processor accepts. Fetched
-    // for reading, the line must be asked for twice: 40 ns a push, not 20.
+    // for reading, the line is requested twice: 40 ns a push, not 20.
     asm volatile("prefetchw %0" : : "m"(*static_cast<char*>(address)));
 #else
     __builtin_prefetch(address, 1);
@@ -241,7 +241,7 @@ class TaskQueue {
   alignas(64) std::atomic<std::uint64_t> known_completed_{0};
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopped_{false};
-  // A thread waits, or will: the consumer, if it idles, should look now.
+  // A thread waits, or will: an idle consumer should poll now.
   std::atomic<bool> hurry_{false};
   // Written by the consumer.
   alignas(64) std::atomic<std::uint64_t> completed_{0};

@@ -28,7 +28,7 @@ void SpinFor(std::int64_t nanos) {
   }
 }
 
-// The one consumer. Runs every task, or skips those for which `skip` says so.
+// The one consumer. Runs every task, except those for which `skip` is true.
 class Consumer {
  public:
   explicit Consumer(TaskQueue& queue, bool skip = false)
@@ -134,7 +134,7 @@ TEST_P(BoundTest, IsNeverExceeded) {
         }
       });
     }
-    // The consumer is held up, so exactly `bound` pushes can return.
+    // The consumer is blocked, so exactly `bound` pushes can return.
     while (returned < bound) std::this_thread::yield();
     std::this_thread::sleep_for(kGrace);  // for more to return, wrongly
     EXPECT_EQ(returned, bound);
@@ -167,7 +167,7 @@ TEST(TaskQueueTest, AnIdleConsumerSleepsAndIsWoken) {
   std::uint64_t pushed = 0;
   // Until it has been found asleep twenty times; each time the task must run.
   while (queue.wakeups() < 20) {
-    // It needs a core to find out that it has nothing to do.
+    // The consumer needs a core to notice that it has nothing to do.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     queue.Push(OpLabel("task"), [] {});
     queue.WaitUntilCompleted(++pushed);
@@ -175,8 +175,8 @@ TEST(TaskQueueTest, AnIdleConsumerSleepsAndIsWoken) {
 }
 
 TEST(TaskQueueTest, PushesAtTheMomentOfFallingAsleep) {
-  // The consumer looks for work for about 120 us before it sleeps, so these
-  // gaps hit the moment in between. A wake-up that got lost would hang.
+  // The consumer polls for about 120 us before it sleeps, so these gaps hit the
+  // moment of falling asleep. A lost wake-up would hang.
   std::mt19937_64 random(1);
   TaskQueue queue(16);
   Consumer consumer(queue);

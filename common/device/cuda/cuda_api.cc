@@ -23,8 +23,8 @@ static_assert(std::is_same_v<CudaStreamHandle, cudaStream_t>);
 static_assert(std::is_same_v<CudaEventHandle, cudaEvent_t>);
 static_assert(std::is_same_v<CudaGraphHandle, cudaGraphExec_t>);
 
-// An error stays with the thread until it is taken; a kernel launch that comes
-// later must not find it.
+// CUDA keeps an error in the thread until it is cleared; a later kernel launch
+// must not find it.
 int Taken(cudaError_t error) {
   if (error != cudaSuccess && error != cudaErrorNotReady) cudaGetLastError();
   return error;
@@ -100,11 +100,11 @@ class RealCuda final : public CudaApi {
                          void* data) override {
     return Taken(cudaLaunchHostFunc(stream, function, data));
   }
-  // As an operation of the stream, not as a host function that waits: CUDA may
-  // run all streams' host functions on one thread, where a second one that
-  // waits, or what another stream has to say, would never get its turn. Nor as
-  // a kernel that waits: it would take a place on the GPU, and a GPU that also
-  // drives a screen ends kernels after seconds.
+  // This is an operation of the stream and not a host function that waits: CUDA
+  // may run all streams' host functions on one thread, where those of other
+  // streams would never get their turn. It is not a kernel that waits, either:
+  // that would occupy the GPU, and a GPU that also drives a screen ends kernels
+  // after seconds.
   int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
                   std::uint32_t least) override {
     static const auto wait = DriversWaitValue();
@@ -113,7 +113,7 @@ class RealCuda final : public CudaApi {
                                   least, CU_STREAM_WAIT_VALUE_GEQ);
       if (error != CUDA_ERROR_NOT_SUPPORTED) return error;
     }
-    // Linux drivers of CUDA 12 have it; elsewhere a host function must do.
+    // Linux drivers of CUDA 12 have it; elsewhere a host function polls.
     auto* const awaited = new AwaitedWord{word, least};
     const int error = LaunchHostFunction(stream, PollWord, awaited);
     if (error != 0) delete awaited;

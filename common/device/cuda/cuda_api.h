@@ -7,10 +7,10 @@
 //     std::cerr << api.ErrorText(error) << "\n";
 //   }
 //
-// A thin seam: what the back end does with streams, events and failures is
+// A thin interface: what the back end does with streams, events and failures is
 // the same on a model of a GPU, so it is tested on machines without one
-// (fake_cuda.h). Kernels do not go through it; they are launched on the
-// stream itself. No CUDA headers here.
+// (fake_cuda.h). Kernels do not go through it; they are launched on the stream
+// itself. No CUDA headers here.
 //
 // Every function returns a cudaError_t as an int, 0 for success, and leaves
 // nothing behind for cudaGetLastError. Streams and events are handles of the
@@ -43,11 +43,11 @@ namespace internal {
 // How many kernels this thread has launched, which the calls below do not show;
 // see StreamOptions::max_queued_launches.
 inline thread_local std::uint64_t kernels_launched = 0;
-// Set by a launch of what takes a GPU long beside an event: a library's
-// product, a grid of more than kLongGrid threads. CudaStream then makes
-// a checkpoint behind it.
+// Set by a launch that takes a GPU far longer than an event: a library's
+// product, a grid of more than kLongGrid threads. CudaStream then makes a
+// checkpoint behind it.
 inline thread_local bool long_kernel_launched = false;
-// Each takes several elements as a rule, so the grid touches over 4 MB.
+// Each thread usually takes several elements, so the grid touches over 4 MB.
 inline constexpr std::uint64_t kLongGrid = 1 << 18;
 }  // namespace internal
 
@@ -55,7 +55,7 @@ class CudaApi {
  public:
   virtual ~CudaApi() = default;
 
-  // Makes `gpu` the thread's current device. Free if it is already.
+  // Makes `gpu` the thread's current device, at no cost if it is already.
   int SetDevice(int gpu) {
     if (gpu == current_gpu_) return 0;
     const int error = SwitchDevice(gpu);
@@ -77,35 +77,35 @@ class CudaApi {
   // The stream's next work starts after the event's latest record as of now.
   // The event may be another device's.
   virtual int WaitEvent(CudaStreamHandle stream, CudaEventHandle event) = 0;
-  // Both are timed, done, and of one device. About 0.5 us fine.
+  // Both are timed, done, and of one device. The resolution is about 0.5 us.
   virtual int ElapsedMillis(CudaEventHandle begin, CudaEventHandle end,
                             float* millis) = 0;
 
-  // From or to any memory there is; asynchronous unless one is pageable.
+  // From or to any memory; asynchronous unless one side is pageable.
   virtual int CopyAsync(void* dst, const void* src, std::size_t bytes,
                         CudaStreamHandle stream) = 0;
-  // Calls function(data) when the stream gets there. It makes no CUDA calls,
-  // and is not called at all once the GPU's context is lost.
+  // Calls function(data) when the stream gets there. It must make no CUDA
+  // calls. It is not called once the GPU's context is lost.
   virtual int LaunchHostFunction(CudaStreamHandle stream,
                                  void (*function)(void*), void* data) = 0;
-  // The stream's next work starts once *word has reached `least`: once
-  // their difference, as an int32_t, is not negative. The word is the host's to
-  // change, and in memory of AllocatePinned.
+  // The stream's next work starts once *word has reached `least`: once their
+  // difference, as an int32_t, is not negative. The host changes the word,
+  // which is in memory of AllocatePinned.
   virtual int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
                           std::uint32_t least) = 0;
-  // From here on what is enqueued on the stream is recorded and not run, in
-  // CUDA's relaxed mode: other streams, and allocations, are as before. To wait
-  // for the stream, or for an event that is recorded on it, is an error, and
-  // makes EndCapture one.
+  // From here on, work enqueued on the stream is recorded and not run, in
+  // CUDA's relaxed mode: other streams and allocations work as before. Waiting
+  // for the stream, or for an event recorded on it, is an error, and makes
+  // EndCapture fail.
   virtual int BeginCapture(CudaStreamHandle stream) = 0;
   // Also ends a capture that has failed. The graph is ready to be launched.
   virtual int EndCapture(CudaStreamHandle stream, CudaGraphHandle* graph) = 0;
   // Runs what was recorded, with the arguments that it had then, as the
   // stream's next work. Not in two streams at once.
   virtual int LaunchGraph(CudaGraphHandle graph, CudaStreamHandle stream) = 0;
-  // Launches of it that are enqueued still run.
+  // Launches that are already enqueued still run.
   virtual int DestroyGraph(CudaGraphHandle graph) = 0;
-  // Takes the error of the kernel launches that this thread made.
+  // Returns and clears the error of this thread's kernel launches.
   virtual int TakeLaunchError() = 0;
 
   virtual int Allocate(std::size_t bytes, void** data) = 0;
@@ -129,12 +129,12 @@ class CudaApi {
   inline static thread_local int current_gpu_ = -1;
 };
 
-// The CUDA runtime; lives as long as the process. In cuda_api.cc, which is
-// there only with --config=cuda.
+// The CUDA runtime; lives as long as the process. Defined in cuda_api.cc, which
+// only --config=cuda builds.
 CudaApi& RealCudaApi();
 
-// The GPU architectures that a binary built so has machine code for
-// (--//:cuda_archs), rising: {800, 900} for sm_80,sm_90. In built_archs.cu.
+// The GPU architectures that this binary has machine code for, in rising order:
+// {800, 900} for sm_80,sm_90 (--//:cuda_archs). In built_archs.cu.
 std::vector<int> BuiltArchs();
 
 }  // namespace d2l

@@ -1,5 +1,5 @@
-// The CUDA back end of a binary that has one: finds the GPUs, and says what
-// they are or why there are none. What is done on them is in gpu_backend.h.
+// The CUDA back end of a binary that has one: finds the GPUs, and describes
+// them or says why there are none. The work on them is in gpu_backend.h.
 
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -22,15 +22,15 @@
 namespace d2l {
 namespace {
 
-// An error stays with the thread until it is taken; later calls must not find
-// it.
+// CUDA keeps an error in the thread until it is cleared; later calls must not
+// find it.
 bool Succeeded(cudaError_t error) {
   if (error == cudaSuccess) return true;
   cudaGetLastError();
   return false;
 }
 
-// How many entries the folder has; negative if it cannot be read.
+// The number of entries in the folder; negative if it cannot be read.
 int CountEntries(const char* folder) {
   std::error_code error;
   int count = 0;
@@ -41,15 +41,15 @@ int CountEntries(const char* folder) {
   return error ? -1 : count;
 }
 
-// What CUDA reads when it starts; what the user has set stays.
+// Sets variables that CUDA reads at its start; the user's values are kept.
 void ConfigureCuda() {
-  // A kernel would be loaded when it is first launched. That may wait for all
-  // of the GPU's streams, so for ever if one is held up (StreamStall), and its
-  // time would count as the operation's. The price is a longer start, and
-  // memory for every kernel that there is, cuBLAS's too once it is loaded.
+  // By default a kernel is loaded at its first launch. That may wait for all of
+  // the GPU's streams, so for ever if one is stalled (StreamStall), and its
+  // time would count as the operation's. Loading all at once costs a longer
+  // start, and memory for every kernel, including cuBLAS's once that is loaded.
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
-  // Streams beyond this number share a queue of the hardware, and wait for each
-  // other though nothing orders them. Of itself it is 8; 32 is the most.
+  // Streams beyond this number share a hardware queue, and wait for each other
+  // though nothing orders them. The default is 8, the maximum 32.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
 
@@ -62,7 +62,7 @@ CudaProbe ProbeCuda() {
     probe.error_text =
         absl::StrCat(cudaGetErrorName(error), ": ", cudaGetErrorString(error));
   }
-  // Both are 0, and no error, where there is no driver to ask.
+  // Without a driver both versions are 0, and there is no error.
   if (!Succeeded(cudaDriverGetVersion(&probe.driver_version))) {
     probe.driver_version = 0;
   }
@@ -98,7 +98,7 @@ DeviceInventory ListDevices() {
       device.capability =
           absl::StrFormat("sm_%d%d", properties.major, properties.minor);
     } else {
-      // It has a number all the same: those behind it must keep theirs.
+      // It keeps its number, so that the GPUs after it keep theirs.
       device.name = "a GPU that does not answer";
     }
     inventory.devices.push_back(device);
@@ -106,8 +106,7 @@ DeviceInventory ListDevices() {
   return inventory;
 }
 
-// NVTX is headers only; it calls a tool that has injected itself into the
-// program.
+// NVTX is header-only; it calls a tool that has been injected into the program.
 class NvtxMarker final : public RangeMarker {
  public:
   explicit NvtxMarker(nvtxDomainHandle_t domain) : domain_(domain) {}
@@ -129,7 +128,7 @@ class NvtxMarker final : public RangeMarker {
 }  // namespace
 
 bool MarkRangesForNvtx() {
-  // Null without a tool.
+  // The domain is null without a tool.
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("d2l");
   if (domain == nullptr) return false;
   SetRangeMarker(new NvtxMarker(domain));  // as long as the process

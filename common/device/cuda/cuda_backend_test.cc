@@ -1,4 +1,4 @@
-// The CUDA back end on whatever machine this is, with or without a GPU.
+// The CUDA back end on any machine, with or without a GPU.
 
 #include <cuda_runtime_api.h>
 

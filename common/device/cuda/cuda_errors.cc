@@ -170,7 +170,7 @@ std::string StickyErrorText(const std::string& error_text,
 std::string WhyNoCuda(const CudaProbe& probe) {
   if (probe.error == 0 && probe.device_count > 0) return "";
   if (probe.error == 0) return NoDevice(probe);
-  // The code for an old driver is also that for none.
+  // CUDA uses the code for an old driver also if there is none.
   if (probe.error == kCudaInsufficientDriver) {
     return probe.driver_version == 0 ? NoDriver(probe) : DriverTooOld(probe);
   }
@@ -186,7 +186,7 @@ std::string WhyNoCuda(const CudaProbe& probe) {
 
 std::string RenumberedBy(const std::optional<std::string>& visible_devices) {
   if (!visible_devices.has_value()) return "";
-  // "0,1,2" may leave out later ones, but every number is what it was.
+  // "0,1,2" may leave out later devices, but changes no number.
   std::string in_order;
   for (int i = 0; in_order.size() < visible_devices->size(); ++i) {
     absl::StrAppend(&in_order, i > 0 ? "," : "", i);

@@ -10,7 +10,7 @@
 //   std::cerr << WhyNoCuda(probe) << "\n";
 //
 // CUDA gives the same code for causes with different remedies, so WhyNoCuda
-// looks at more than the code.
+// uses more than the code.
 //
 // Pure functions, without CUDA's headers; thread-safe.
 
@@ -24,9 +24,8 @@
 
 namespace d2l {
 
-// The codes that are distinguished, by their names in the CUDA runtime. They
-// are part of its binary interface; cuda_backend_test.cc checks that they are
-// these.
+// The codes that are distinguished, named as in the CUDA runtime. They are part
+// of its binary interface; cuda_backend_test.cc checks their values.
 inline constexpr int kCudaSuccess = 0;
 inline constexpr int kCudaInvalidValue = 1;
 inline constexpr int kCudaMemoryAllocation = 2;
@@ -64,7 +63,7 @@ inline constexpr int kCudaUnknown = 999;
 
 enum class CudaErrorKind {
   kNone,
-  // The call failed, and that is all.
+  // Only this call failed.
   kCall,
   // The GPU's context is lost: every later call of this process fails.
   kSticky,
@@ -75,15 +74,15 @@ enum class CudaErrorKind {
 CudaErrorKind KindOf(int error);
 
 // Why a kernel could not be launched. capability: the GPU's, "sm_75". archs:
-// what this binary has code for, as 750 for sm_75, rising; empty if that is
-// not known. PTX is of the last, as third_party/cuda.bzl has it.
+// the architectures that this binary has code for, as 750 for sm_75, in rising
+// order; empty if unknown. PTX is of the last (third_party/cuda.bzl).
 std::string LaunchFailureText(int error, const std::string& error_text,
                               const std::string& capability,
                               absl::Span<const int> archs);
 
-// The message on the operations in flight when the context was lost. first,
-// last: as "relu (operation 41, requested at net.cc:88)"; both empty if none
-// were, and the same if one was.
+// The message on the operations that were pending when the context was lost.
+// first, last: as "relu (operation 41, requested at net.cc:88)"; empty if there
+// were none, equal if there was one.
 std::string StickyErrorText(const std::string& error_text,
                             const std::string& first, const std::string& last);
 

@@ -14,14 +14,14 @@
 namespace d2l {
 namespace {
 
-// CUDA tells the time between two events as a float of milliseconds. Up to
-// 4 s that is as fine as its clock, 0.5 us; beyond, a new moment is needed.
+// CUDA returns the time between two events as a float of milliseconds. Up to 4
+// s that is as fine as its clock, 0.5 us; after that, a new moment is read.
 constexpr std::int64_t kClockNanos = 4'000'000'000;
 
-// The GPU answers within microseconds, or not before a stall ends.
+// The GPU answers within microseconds, or only after a stall ends.
 constexpr std::int64_t kClockPatienceNanos = 100'000'000;
 
-// A page of page-locked memory at a time.
+// Page-locked memory is allocated one page at a time.
 constexpr std::size_t kPage = 4096;
 
 }  // namespace
@@ -100,8 +100,8 @@ std::shared_ptr<const CudaClock> CudaGpu::ReadClock() {
   if (clock_stream_ == nullptr && api_.CreateStream(&clock_stream_) != 0) {
     return nullptr;
   }
-  // The event lies between two looks at the host's clock. The closest of
-  // three pairs of looks is the one in which nothing came between.
+  // The event lies between two readings of the host's clock. Of three pairs of
+  // readings the closest one was interrupted least.
   std::shared_ptr<const CudaClock> best;
   for (int i = 0; i < 3; ++i) {
     CudaClock read = {};

@@ -10,9 +10,10 @@
 // Functions that return an int return CUDA's error.
 //
 // Thread-safe. A CudaGpu lives as long as the process and outlives its events;
-// releasing an event or memory calls no CUDA, so it may happen anywhere. CUDA's
-// events are never destroyed, nor memory freed: the last reference may go when
-// the runtime is gone, and freeing page-locked memory waits for the GPU.
+// releasing an event or memory calls no CUDA, so it may happen anywhere. CUDA
+// events are never destroyed and memory is never freed: the last reference may
+// be released after the runtime has ended, and freeing page-locked memory waits
+// for the GPU.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_CUDA_GPU_H_
 #define D2L_COMMON_DEVICE_CUDA_CUDA_GPU_H_
@@ -39,9 +40,8 @@ struct StreamMemory {
   alignas(64) char number[8];          // see CudaStream::ReadBehind
 };
 
-// One of CUDA's events, in use. When the last reference goes it returns to the
-// pool, done or not: waits that were enqueued for it keep the record they were
-// made for.
+// A CUDA event in use. When the last reference is released it returns to the
+// pool, done or not: waits already enqueued for it refer to its old record.
 class CudaEvent {
  public:
   CudaEvent(CudaGpu& gpu, bool timed, CudaEventHandle handle)
@@ -54,10 +54,10 @@ class CudaEvent {
   bool timed() const { return timed_; }
   CudaEventHandle handle() const { return handle_; }
 
-  // As CudaApi's, from any thread.
+  // As in CudaApi, but callable from any thread.
   int Query() const;
   int Synchronize() const;
-  // Both are timed, done, and of one GPU.
+  // Both events are timed, done, and of one GPU.
   int MillisSince(const CudaEvent& begin, float* millis) const;
 
  private:
@@ -66,7 +66,7 @@ class CudaEvent {
   const CudaEventHandle handle_;
 };
 
-// A moment on both clocks.
+// A moment on the GPU's clock and on the host's.
 struct CudaClock {
   std::shared_ptr<CudaEvent> event;
   std::int64_t host_nanos;         // NowNanos() when the event was reached,
@@ -100,19 +100,19 @@ class CudaGpu {
   // one.
   int NewEvent(bool timed, std::shared_ptr<CudaEvent>* event);
 
-  // Memory for one stream, all 0. To be returned when the GPU has no work left
-  // that uses it. The GPU is the thread's current one.
+  // Zeroed memory for one stream. Return it once no work on the GPU uses it.
+  // The GPU is the thread's current one.
   int NewStreamMemory(StreamMemory** memory);
   void ReturnStreamMemory(StreamMemory* memory);
 
-  // A moment not long ago; null if CUDA refuses. Every four seconds it is read
-  // anew, which takes some 10 us. If the GPU does not answer, because a stalled
-  // stream shares a queue of the hardware with the clock's, then after 100 ms
-  // the moment from before serves.
+  // A recent moment; null if CUDA refuses. Every four seconds a new one is
+  // read, which takes some 10 us. If the GPU does not answer within 100 ms,
+  // because a stalled stream shares a hardware queue with the clock's stream,
+  // the previous moment is returned.
   std::shared_ptr<const CudaClock> Clock();
 
-  // NowNanos() at which `event`, which is timed and done, was reached. As
-  // precise as the clock's moment, and 0.5 us.
+  // NowNanos() when `event`, which is timed and done, was reached. The error is
+  // that of the clock's moment plus 0.5 us.
   static int HostNanos(const CudaClock& clock, const CudaEvent& event,
                        std::int64_t* nanos);
 

@@ -1,5 +1,5 @@
-// CudaLaunch: what CudaStream::Launch calls a launcher with. LaunchGeometry:
-// the blocks and threads of a kernel launch.
+// CudaLaunch: the argument that CudaStream::Launch passes to a launcher.
+// LaunchGeometry: the blocks and threads of a kernel launch.
 //
 //   stream.Launch(label, [&](const CudaLaunch& to) {
 //     const LaunchGeometry shape = GeometryFor(n, to.multiprocessors);
@@ -10,10 +10,10 @@
 //   //      i += gridDim.x * blockDim.x)
 //
 // A grid-stride loop is right for every geometry; GeometryFor, a pure function,
-// picks one that fills the GPU and not more, so that a large array does not pay
-// for starting blocks. The result of a kernel must not depend on it.
+// picks one that just fills the GPU, so that a large array does not pay for
+// starting more blocks. The result of a kernel must not depend on it.
 //
-// Plain values; a CudaLaunch is good while the launcher runs. For .cu and .cc
+// Plain values; a CudaLaunch is valid while the launcher runs. For .cu and .cc
 // files.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_CUDA_LAUNCH_H_
@@ -48,7 +48,7 @@ inline constexpr unsigned kThreadsPerBlock = 256;
 // twice that evens out blocks of unequal speed.
 inline constexpr std::int64_t kBlocksPerMultiprocessor = 16;
 
-// For numel elements, of which a thread takes per_thread together.
+// The geometry for numel elements, of which a thread takes per_thread at once.
 // An empty array gets one block with nothing to do. numel at least 0,
 // multiprocessors and per_thread at least 1.
 inline LaunchGeometry GeometryFor(std::int64_t numel, int multiprocessors,

@@ -1,4 +1,4 @@
-// How a program ends that has GPUs, or models of them. Each case is a process
+// How a program that has GPUs, or models of them, ends. Each case is a process
 // of its own, whose device table has been made by main.
 
 #include <atomic>
@@ -82,13 +82,13 @@ TEST_F(ExitTest, WithAFailureNobodyHasSeen) {
       "Unreported asynchronous error: host_callback .*alas");
 }
 
-// The object that would release it is not destroyed before.
+// The object that would release the stream is not destroyed before.
 TEST_F(ExitTest, WithAStreamHeldUp) {
   EXPECT_EXIT(
       {
         Stream& stream = DefaultStream(AllDevices().front());
-        // volatile: what nobody reads would be left out, and the object be
-        // taken for a leak.
+        // volatile: otherwise the compiler removes the unread pointer, and the
+        // object counts as a leak.
         [[maybe_unused]] static StreamStall* volatile held = nullptr;
         held = new StreamStall(stream);
         stream.HostCallback([] { ++ran; });

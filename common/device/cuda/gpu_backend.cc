@@ -66,7 +66,7 @@ void GpuBackend::LetPeersIn(int physical_index) {
     return;
   }
   for (const int peer : in_use_) {
-    // Without it copies still work, through the host.
+    // Without peer access copies still work, through the host.
     api_.EnablePeerAccess(physical_index, peer);
     api_.EnablePeerAccess(peer, physical_index);
   }

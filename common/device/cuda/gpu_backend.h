@@ -3,16 +3,15 @@
 //   static GpuBackend& backend =
 //       *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs());
 //
-// The program's own is in cuda_backend.cc; tests make one on a model of a GPU.
-// Several streams, of one device or of logical ones, share their GPU's CudaGpu.
-// GPUs that have streams may use each other's memory directly, where the
-// hardware can.
+// The program's back end is in cuda_backend.cc; tests make one on a model of a
+// GPU. Several streams, of one device or of logical ones, share their GPU's
+// CudaGpu. GPUs that have streams may use each other's memory directly, where
+// the hardware can.
 //
 // Memory comes straight from cudaMalloc, which may wait for all work of the
-// GPU; DeviceMemory makes it stream-ordered and cheap. In a host callback,
-// which must not call CUDA, only what DeviceMemory has free can be had:
-// Allocate and AllocatePinned throw std::logic_error there, and FreeMemory
-// returns 0.
+// GPU; DeviceMemory makes it stream-ordered and cheap. A host callback, which
+// must not call CUDA, can only get free blocks of DeviceMemory: Allocate and
+// AllocatePinned throw std::logic_error there, and FreeMemory returns 0.
 //
 // Thread-safe. It must outlive its streams and everything they made, so it is
 // never destroyed.
@@ -44,7 +43,7 @@ class GpuBackend final : public Backend {
   const DeviceInventory& Inventory() override { return inventory_; }
 
   // A CudaStream. Throws std::invalid_argument if there is no such GPU, and
-  // std::runtime_error if CUDA makes no stream.
+  // std::runtime_error if CUDA cannot make a stream.
   std::unique_ptr<Stream> NewStream(Device device, int physical_index,
                                     int index,
                                     const StreamOptions& options) override;
@@ -63,7 +62,7 @@ class GpuBackend final : public Backend {
   const DeviceInventory inventory_;
   std::vector<std::unique_ptr<CudaGpu>> gpus_;  // by physical index
 
-  // Makes a GPU that is used anyway the thread's device.
+  // Makes a GPU that already has streams, or GPU 0, the thread's device.
   int UseAnyGpu();
 
   std::mutex mutex_;         // guards in_use_

@@ -99,8 +99,8 @@ TEST_F(GpuBackendTest, ThereIsNoSuchGpu) {
   EXPECT_THROW(Make(0, kGpus), std::invalid_argument);
 }
 
-// From pinned memory to one GPU, to another, to a logical device on the first,
-// and back, in the order of events.
+// Copies from pinned memory to one GPU, to another, to a logical device on the
+// first, and back, in the order of events.
 TEST_F(GpuBackendTest, CopiesBetweenGpusComeInTheOrderOfTheirEvents) {
   constexpr std::size_t kBytes = 999;
   std::unique_ptr<Stream> streams[] = {Make(0, 0), Make(1, 1), Make(2, 0)};
@@ -147,7 +147,7 @@ TEST_F(GpuBackendTest, OutOfMemoryGivesBackWhatIsCachedAndTriesAgain) {
   EXPECT_THROW(memory->Allocate(2 * kMemory, *stream), OutOfMemoryError);
 }
 
-// Of the model: a test that touches a GPU's memory must fail here, too.
+// Tests the model: a host access to a GPU's memory must fail here, too.
 TEST_F(GpuBackendTest, TheHostCannotTouchAGpusMemory) {
   if (!FakeCuda::GuardsMemory()) {
     GTEST_SKIP() << "this processor has no protection keys";
@@ -201,7 +201,7 @@ TEST_F(GpuBackendTest, ALostGpuIsNotOutOfMemory) {
   cuda_.FailNext("AllocatePinned", kCudaIllegalAddress);
   EXPECT_THAT(failure_of([&] { pinned->AllocatePinned(100); }),
               HasSubstr("[memory] CUDA gives no memory"));
-  // If the stream knows what was in flight, it says so.
+  // If the stream knows which work was in flight, the error names it.
   std::promise<void> open;
   static_cast<CudaStream&>(*stream).Launch(
       OpLabel("scatter"), [&](const CudaLaunch& to) {
@@ -217,7 +217,7 @@ TEST_F(GpuBackendTest, ALostGpuIsNotOutOfMemory) {
   EXPECT_THAT(lost, HasSubstr("scatter (operation 0"));
 }
 
-// How a loss of the GPU is found. `user` is at a kernel that loses it.
+// How the loss of a GPU is noticed. `user` runs a kernel that loses it.
 struct Finding {
   const char* name;
   std::function<void(Stream& home, Stream& user, DeviceMemory& memory)> find;
@@ -258,9 +258,9 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(info.param.name);
     });
 
-// A callback that is queued holds the last handle of a block, and something
-// that calls KeepUntilPassed when it goes. The GPU is lost, so it does go, on
-// the thread that finds out: which must hold no lock by then.
+// A queued callback holds the last handle of a block, and an object whose
+// destructor calls KeepUntilPassed. The GPU is lost, so the thread that notices
+// this destroys the callback: it must hold no lock then.
 TEST_P(LostGpuTest, CallbacksGoWithoutLocks) {
   const Watchdog watchdog;
   FakeCuda cuda(ThreeGpus());
@@ -315,7 +315,7 @@ TEST_F(GpuBackendTest, ACallbackThatIsNotTakenMayHoldMemory) {
   user->Synchronize();
 }
 
-// It says what is queued, so it asks a stream that a thread enqueues on.
+// The message says what is queued, so it queries a stream in use by a thread.
 TEST_F(GpuBackendTest, OutOfMemoryHoldsUpNobodyElse) {
   const Watchdog watchdog;
   StreamOptions options;
@@ -336,7 +336,7 @@ TEST_F(GpuBackendTest, OutOfMemoryHoldsUpNobodyElse) {
   std::future<void> asked = std::async(std::launch::async, [&] {
     EXPECT_THROW(memory->Allocate(~std::size_t{0}, *stream), OutOfMemoryError);
   });
-  // Time for it to come to where it asks.
+  // Time for the call to reach its query of the stream.
   EXPECT_EQ(asked.wait_for(std::chrono::milliseconds(50)),
             std::future_status::timeout);
   EXPECT_EQ(memory->Stats().allocated, 0);

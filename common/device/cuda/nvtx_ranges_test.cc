@@ -1,4 +1,4 @@
-// With a tool of the test's own in the place of Nsight Systems.
+// Uses the test's own tool in place of Nsight Systems.
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// What the tool has heard, one line for each call.
+// The calls that the tool has received, one line each.
 std::vector<std::string>& Heard() {
   static auto& heard = *new std::vector<std::string>;
   return heard;
@@ -67,7 +67,7 @@ int Attach(NvtxGetExportTableFunc_t get_export_table) {
 TEST(NvtxRangesTest, ThereIsNoToolAndThenThereIs) {
   { NvtxRange unheard("add"); }
   EXPECT_THAT(Heard(), ElementsAre());
-  // How a tool that is linked into the program makes itself known.
+  // This is how a tool that is linked into the program registers itself.
   InitializeInjectionNvtx2_fnptr = Attach;
   ASSERT_TRUE(MarkRangesForNvtx());
   static constexpr char kAdd[] = "add";

@@ -28,7 +28,7 @@ TEST(WhyNoCudaTest, SaysNothingWhenThereIsADevice) {
 }
 
 TEST(WhyNoCudaTest, NoDriver) {
-  // What the runtime says where there is no libcuda.so.1.
+  // The runtime's answer where there is no libcuda.so.1.
   const std::string why = WhyNoCuda(Probe(kCudaInsufficientDriver, 0));
   EXPECT_THAT(why, StartsWith("This machine has no NVIDIA driver"));
   EXPECT_THAT(why, HasSubstr("--devices=cpu:0,cpu:1"));

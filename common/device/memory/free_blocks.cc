@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kSmallest = 64;
 constexpr std::size_t kLargestSmall = std::size_t{1} << 20;
-// Large blocks have a multiple of this.
+// The sizes of large blocks are multiples of this.
 constexpr std::size_t kGranule = std::size_t{64} << 10;
 
 }  // namespace
@@ -35,8 +35,8 @@ std::size_t FreeBlocks::BlockSize(std::size_t bytes) {
 }
 
 int FreeBlocks::ListOf(std::size_t size) {
-  // Of a large block the class below the one that holds a byte more, which is
-  // the list after it, behind that of the largest small block.
+  // A large block has the class below the one that holds a byte more. Its list
+  // is one further: those of large blocks follow that of the largest small one.
   return SizeClass(size <= kLargestSmall ? size : size + 1);
 }
 
@@ -81,7 +81,7 @@ Storage* FreeBlocks::Take(Stream* home, std::size_t size) {
 
 void FreeBlocks::Cut(Pool& pool, Storage* block, std::size_t size) {
   Storage* const rest = new (std::nothrow) Storage;
-  if (rest == nullptr) return;  // then it is a larger block
+  if (rest == nullptr) return;  // then the block stays larger
   rest->memory_ = block->memory_;
   rest->home_ = block->home_;
   rest->data_ = static_cast<char*>(block->data_) + size;
@@ -118,7 +118,7 @@ void FreeBlocks::Absorb(Storage* block, Storage* right) {
 void FreeBlocks::Link(Pool& pool, Storage* block) {
   block->free_ = true;
   if (block->size_ <= kLargestSmall && block->IsPart()) {
-    // It fits no request, until it is merged with its neighbours.
+    // The block serves no request until it is merged with its neighbours.
     block->link_ = nullptr;
     return;
   }

@@ -1,17 +1,17 @@
 // FreeBlocks: the free blocks of a DeviceMemory, by stream.
 //
 //   const std::size_t size = FreeBlocks::BlockSize(bytes);
-//   Storage* block = free.Take(stream, size);  // null: ask the device
+//   Storage* block = free.Take(stream, size);  // null: none is free
 //   free.Put(block);
 //
 // A segment is what the device allocated at once. Small blocks, up to a
-// mebibyte, are whole segments of one of eight sizes to each doubling, so both
-// ways cost a few nanoseconds. A large block is cut from the smallest free one
+// mebibyte, are whole segments, with eight sizes for each doubling, so Take and
+// Put cost a few nanoseconds. A large block is cut from the smallest free one
 // that holds it, and a free neighbour is merged with it when it comes back.
 // left_ and right_ lead to its neighbours in the segment; a block without
 // either is a whole segment, which can be freed.
 //
-// Not thread-safe. Nothing but AddStream throws.
+// Not thread-safe. Only AddStream throws.
 
 #ifndef D2L_COMMON_DEVICE_MEMORY_FREE_BLOCKS_H_
 #define D2L_COMMON_DEVICE_MEMORY_FREE_BLOCKS_H_
@@ -33,24 +33,24 @@ class FreeBlocks {
   // The size of a block for `bytes` bytes, which are at most kLargestRequest.
   static std::size_t BlockSize(std::size_t bytes);
 
-  // True if Take could make a block of `size` of this one.
+  // True if Take could make a block of `size` from this one.
   static bool Holds(const Storage& block, std::size_t size);
 
   // Makes the lists of a stream that has none yet; null for pinned memory,
-  // whose blocks have no stream. std::bad_alloc.
+  // whose blocks have no stream. Throws std::bad_alloc.
   void AddStream(Stream* home);
 
   // A block of at least `size`, a BlockSize; null if there is none.
   Storage* Take(Stream* home, std::size_t size);
-  // `block`'s stream has lists.
+  // Adds a block whose stream has lists.
   void Put(Storage* block);
 
   // Takes out whole segments of a stream, until they have at least `bytes`
   // together or there are no more: large ones first, but none larger than what
-  // is missing while smaller ones will do. A list through next_.
+  // is missing while smaller ones will do. Returns a list through next_.
   Storage* TakeSegments(std::size_t stream_index, std::int64_t bytes);
 
-  // The streams that have lists are some of these.
+  // The number of indices; some may belong to no stream.
   std::size_t streams() const { return pools_.size(); }
   // Null for pinned memory and for a stream without lists.
   Stream* stream(std::size_t index) const {
@@ -64,8 +64,8 @@ class FreeBlocks {
 
   struct Pool {
     Stream* stream;
-    // Small blocks of one size, then large ones of a size and more, up to the
-    // next.
+    // First small blocks, a list for each size; then large ones, a list for
+    // each range of sizes.
     std::array<Storage*, kLists> lists{};
   };
 

@@ -21,7 +21,7 @@ namespace {
 
 struct Ranges {
   Mutex mutex;
-  // From start to end.
+  // The end of each range, by its start.
   std::map<std::uintptr_t, std::uintptr_t> end_of ABSL_GUARDED_BY(mutex);
 };
 
@@ -64,8 +64,8 @@ void Keep(std::shared_ptr<void>& memory, absl::Span<Stream* const> streams) {
     MutexLock lock(all.mutex);
     waiting.splice(waiting.end(), all.kept);
   }
-  // Without the lock: to ask an event and to free memory may let go of
-  // something that comes here again.
+  // Without the lock: querying an event or freeing memory may release something
+  // that calls KeepUntilPassed again.
   const absl::Cleanup keep = [&] {
     MutexLock lock(all.mutex);
     all.kept.splice(all.kept.end(), waiting);
@@ -90,7 +90,7 @@ void KeepUntilPassed(std::shared_ptr<void> memory,
   try {
     Keep(memory, streams);
   } catch (...) {
-    // A stream that cannot say when, or no memory for an event: for ever.
+    // No event could be recorded or stored, so the memory is kept for ever.
     using Pointer = std::shared_ptr<void>;
     alignas(Pointer) unsigned char never_destroyed[sizeof(Pointer)];
     new (never_destroyed) Pointer(std::move(memory));

@@ -19,21 +19,20 @@
 
 namespace d2l {
 
-// True if [data, data + bytes) lies in one block of pinned memory, of whatever
-// back end.
+// True if [data, data + bytes) lies in one pinned block of any back end.
 bool IsPinned(const void* data, std::size_t bytes);
 
 // Holds `memory` until each of `streams`, which may contain duplicates, has
-// done all that is enqueued on it now. A later call releases it, or the end of
-// the process, also if a stream cannot record an event. May wait for room in a
-// queue, not for work. Any thread may call it, except one that runs a stream's
-// work.
+// done all that is enqueued on it now. A later call releases it; if a stream
+// cannot record an event, it is kept until the process ends. May wait for room
+// in a queue, not for work. Any thread may call it, except one that runs a
+// stream's work.
 void KeepUntilPassed(std::shared_ptr<void> memory,
                      absl::Span<Stream* const> streams) noexcept;
 
 namespace internal {
 
-// A range of pinned memory, which begins where no other does; std::bad_alloc.
+// Adds a range of pinned memory, at a new address. Throws std::bad_alloc.
 void AddPinnedRange(const void* data, std::size_t bytes);
 void RemovePinnedRange(const void* data) noexcept;
 

@@ -38,8 +38,8 @@ AllMemories& All() {
   return all;
 }
 
-// True if all that is queued on a stream is done; null is none. Otherwise it
-// waits for that, if it may and can.
+// True if all queued work of the stream is done, or if it is null. With `wait`,
+// first waits for the work, where that is possible.
 bool IsIdle(Stream* stream, bool wait) {
   if (stream == nullptr || stream->Query()) return true;
   if (!wait) return false;
@@ -220,7 +220,7 @@ void DeviceMemory::Reclaim(std::int64_t bytes, bool wait, std::size_t size,
         stats_.reserved -= static_cast<std::int64_t>(one->size_);
       }
     }
-    // Queued work may still use a free block. More can have come until now.
+    // Queued work may still use a free block, and more may have been enqueued.
     const bool idle = segments != nullptr && IsIdle(stream, wait);
     while (segments != nullptr) {
       Storage* const segment = std::exchange(segments, segments->next_);
@@ -258,7 +258,7 @@ std::int64_t DeviceMemory::FreeBeyondLimit(std::size_t size) {
 }
 
 bool DeviceMemory::MayReclaim(bool wait) {
-  if (internal::enqueue_mode) return false;  // it may ask no stream
+  if (internal::enqueue_mode) return false;  // it may not query streams
   if (!backend_.FreeWaits()) return true;
   // The streams that use pinned memory are unknown.
   if (wait || kind_ == Kind::kPinned) return false;
@@ -272,7 +272,7 @@ bool DeviceMemory::MayReclaim(bool wait) {
 void DeviceMemory::ReclaimAll() {
   TakeBack(0);
   Reclaim(kAll, /*wait=*/true, 0, nullptr);
-  // The C library keeps what small blocks and a million Storages took.
+  // The C library keeps the memory of small blocks and of Storages.
   malloc_trim(0);
 }
 
@@ -286,7 +286,7 @@ void DeviceMemory::EmptyCache() {
   ReclaimAll();
 }
 
-// Other devices on the same hardware.
+// Empties the caches of other devices on the same hardware.
 void DeviceMemory::EmptyCachesBeside() {
   AllMemories& all = All();
   MutexLock lock(all.mutex);
@@ -318,7 +318,7 @@ void DeviceMemory::Return(Storage* block) noexcept {
 }
 
 void DeviceMemory::SetInFlight(Storage* block) noexcept {
-  // Work that runs on a stream cannot enqueue. A later point is as safe.
+  // Work that runs on a stream cannot enqueue; recording later is as safe.
   const bool recorded = !internal::enqueue_mode && block->RecordUsers();
   std::lock_guard<SpinLock> lock(lock_);
   if (!recorded) {
@@ -348,7 +348,7 @@ void DeviceMemory::TakeBack(std::int64_t most) {
       next = oldest_->users_.back().passed;
       wait = stats_.pending > most && !internal::enqueue_mode;
     }
-    // Asked without the lock: it may let go of tensors of this memory.
+    // Called without the lock: it may release tensors of this memory.
     if (wait) {
       next.state()->Block();
     } else if (!next.state()->Query()) {
@@ -356,7 +356,7 @@ void DeviceMemory::TakeBack(std::int64_t most) {
     }
     std::lock_guard<SpinLock> lock(lock_);
     Storage* const block = oldest_;
-    // Another thread may have been here.
+    // Another thread may have taken the block.
     if (block == nullptr ||
         block->users_.back().passed.state() != next.state()) {
       continue;
@@ -397,7 +397,7 @@ void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
     std::lock_guard<SpinLock> lock(lock_);
     most = max_bytes_;
   }
-  // Saturated: an absurd request is printed as the largest number.
+  // Clamped: an absurd request is printed as the largest number.
   const std::int64_t asked = static_cast<std::int64_t>(
       std::min<std::uint64_t>(bytes, std::uint64_t{1} << 62));
   throw OutOfMemoryError(absl::StrFormat(

@@ -5,25 +5,25 @@
 //   stream.Enqueue(...);  // uses block->data(), a raw pointer
 //   block.reset();        // at once: no need to wait for the stream
 //
-// When the last handle goes, the block returns *at once* to the free blocks of
-// its stream, although queued work may still use it: the block's next user on
-// that stream runs after that work. So a loop of temporaries reuses one or two
-// blocks, without waits, however far the program runs ahead. A block that other
-// streams used as well (RecordStream) is in flight: it has an event of each
-// (recording it may wait for room in a full queue). Later allocations take it
-// back, oldest first, once the events have completed. PyTorch's caching
-// allocator works in the same way.
+// When the last handle is released, the block returns *at once* to the free
+// blocks of its stream, although queued work may still use it: the block's next
+// user on that stream runs after that work. So a loop of temporaries reuses one
+// or two blocks, without waits, however far the program runs ahead. A block
+// that other streams used as well (RecordStream) is in flight, or pending: an
+// event is recorded on each of them (which may wait for room in a full queue).
+// Later allocations take such blocks back, oldest first, once the events have
+// completed. PyTorch's caching allocator works in the same way.
 //
 // An allocation reuses a free block, or else takes more from the device, or
-// else reclaims what is free and waits for it. A reuse and a return cost tens
-// of nanoseconds. Free blocks may be half of what is in use, or kFreeLimit.
-// Beyond that, an allocation that takes more gives back free segments of
-// streams that are idle first. It waits for a stream only if what is in flight
-// and what is free beyond the limit are more than the bound.
+// else reclaims free blocks and waits for them. A reuse and a return cost tens
+// of nanoseconds. The limit of free blocks is half of the memory in use, or
+// kFreeLimit if that is more. Beyond it, an allocation that takes more first
+// gives back free segments of idle streams. It waits for a stream only if the
+// memory in flight and the free memory beyond the limit exceed the bound.
 //
 // On a GPU, giving back waits for all of its work. So the limit there is a
 // gibibyte, nothing is given back while a stream that uses this memory works,
-// and pinned memory only by EmptyCache or when there is no more.
+// and pinned memory is given back only by EmptyCache or when memory runs out.
 //
 // Thread-safe. Ownership: the back end outlives the DeviceMemory, which, like
 // its streams, outlives every Storage.
@@ -62,8 +62,8 @@ class DeviceMemory {
   // This many bytes may be free however little is in use.
   static constexpr std::int64_t kFreeLimit = std::int64_t{32} << 20;
 
-  // max_bytes_in_flight: an allocation waits while
-  // more than that is in flight (back-pressure); at least 1.
+  // max_bytes_in_flight: an allocation waits while more than this is in flight
+  // (back-pressure); at least 1.
   DeviceMemory(Backend& backend, Device device, int physical_index, Kind kind,
                std::int64_t max_bytes_in_flight);
   // Every block must have been returned. Waits for queued work that may use
@@ -73,11 +73,11 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // A block of at least `bytes` bytes (0 is fine), uninitialised. For kPinned
-  // no stream is given. Throws OutOfMemoryError; before that, it waits for
-  // the device and gives back all free blocks, and those of the other devices
-  // on the same hardware. Throws std::runtime_error if the device cannot be
-  // used any more, an AsyncError if that has a known cause; and
+  // A block of at least `bytes` bytes (0 is fine), uninitialised.
+  // AllocatePinned is for kPinned. Throws OutOfMemoryError; before that, it
+  // waits for the device and gives back all free blocks, and those of the other
+  // devices on the same hardware. Throws std::runtime_error if the device
+  // cannot be used any more, an AsyncError if that has a known cause; and
   // std::logic_error in a host callback of a CUDA stream, if no free block
   // fits.
   StorageRef Allocate(std::size_t bytes, Stream& stream);
@@ -86,49 +86,50 @@ class DeviceMemory {
   MemoryStats Stats();
   // Restarts the peak from the bytes in use now.
   void ResetPeak();
-  // Changes the bound on what is in flight; at least 1. Returns the one before.
+  // Changes the bound on bytes in flight; at least 1. Returns the old bound.
   std::int64_t SetMaxBytesInFlight(std::int64_t bytes);
-  // From now on not more than this many bytes are taken from the device, as if
-  // it had no more. Returns the bound before; at first there is none.
+  // Limits the bytes taken from the device, as if it had no more. Returns the
+  // old limit; at first there is none.
   std::int64_t SetMaxBytes(std::int64_t bytes);
-  // Waits for the streams that used them and gives all free blocks back to
-  // the device. Throws std::logic_error in work that runs on a stream.
+  // Waits for the streams that used the free blocks and gives all of these back
+  // to the device. Throws std::logic_error in work that runs on a stream.
   void EmptyCache();
 
  private:
   friend class StorageRef;
 
   StorageRef AllocateFor(std::size_t bytes, Stream* home);
-  // What follows if no block of `size` is free, or some are in flight. Null if
-  // there is no memory.
+  // The slow path: no block of `size` is free, or some are in flight. Returns
+  // null if there is no memory.
   Storage* AllocateSlowly(std::size_t size, Stream* home);
 
   // A free block; null if none fits. Called with the lock.
   Storage* Reuse(std::size_t size, Stream* home);
-  // A new segment; null if the device has none, and nothing fits meanwhile.
+  // A new segment; if the device has none, a free block, or null if none fits.
   Storage* Grow(std::size_t size, Stream* home);
   // Gives about `bytes` of free segments back to the device: of idle streams,
-  // or, with `wait`, of all. The first that holds `size` is made home's.
+  // or, with `wait`, of all. The first that holds `size` goes to `home`.
   void Reclaim(std::int64_t bytes, bool wait, std::size_t size, Stream* home);
-  // Gives all of them back, also those in flight, and waits for both.
+  // Gives back all free blocks, also those in flight, and waits for both.
   void ReclaimAll();
-  // How many bytes are free beyond the limit if `size` more were in use.
+  // How many bytes would be free beyond the limit with `size` more in use.
   std::int64_t FreeBeyondLimit(std::size_t size);
-  // False where Reclaim would hold up work, or may not ask streams.
+  // False if Reclaim would block other work, or may not query streams.
   bool MayReclaim(bool wait);
 
   void Return(Storage* block) noexcept;
   // Records a returned block's events, if that is possible here.
   void SetInFlight(Storage* block) noexcept;
   // Takes back the blocks in flight that no queued work uses any more; waits
-  // while more than `most` are.
+  // while more than `most` bytes are in flight.
   void TakeBack(std::int64_t most);
 
   void* RawAllocate(std::size_t bytes);
   void RawFree(Storage* segment);
   void EmptyCachesBeside();
   void Report(std::uint64_t storage, std::int64_t change);
-  // Calls f(index, stream) for each that allocates here; null is pinned memory.
+  // Calls f(index, stream) for each stream of this memory; null if it is
+  // pinned.
   template <typename F>
   void ForEachStream(F f);
   [[noreturn]] void ThrowOutOfMemory(std::size_t bytes);
@@ -139,8 +140,8 @@ class DeviceMemory {
   const Kind kind_;
   const std::int64_t free_limit_;
 
-  // Guards all below. No stream, event or listener is called with it: they may
-  // wait, and let go of tensors of this memory.
+  // Guards all below. No stream, event or listener is called while it is held:
+  // they may wait, and release tensors of this memory.
   SpinLock lock_;
   std::int64_t max_bytes_in_flight_;
   std::int64_t max_bytes_ = std::numeric_limits<std::int64_t>::max();

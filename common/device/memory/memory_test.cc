@@ -47,7 +47,7 @@ constexpr std::int64_t kNoBound = std::int64_t{1} << 40;
 // A device with little memory.
 class SmallBackend final : public Backend {
  public:
-  // free_waits: as on a GPU.
+  // free_waits: Free waits, as on a GPU.
   explicit SmallBackend(std::int64_t bytes, bool free_waits = false)
       : free_waits_(free_waits), free_(bytes) {}
   ~SmallBackend() override { EXPECT_TRUE(blocks_.empty()) << "leaked"; }
@@ -241,7 +241,7 @@ TEST_F(MemoryTest, NoMoreIsTakenThanItMay) {
   StorageRef a = memory_.Allocate(2 << 20, *stream_);
   EXPECT_THROW(memory_.Allocate(2 << 20, *stream_), OutOfMemoryError);
   StorageRef b = memory_.Allocate(1 << 20, *stream_);
-  // What is free is given back first, or used again.
+  // Free blocks are given back first, or used again.
   a.reset();
   b.reset();
   a = memory_.Allocate(3 << 20, *other_);
@@ -249,7 +249,7 @@ TEST_F(MemoryTest, NoMoreIsTakenThanItMay) {
   b = memory_.Allocate(2 << 20, *stream_);
 }
 
-// Its places and their writers are others'; what it is stays.
+// A lent storage's place and writer change; its identity does not.
 TEST_F(MemoryTest, LentMemoryIsWhereItIsLent) {
   StorageRef place = memory_.Allocate(1024, *stream_);
   place->MarkWritten(*stream_, 7);
@@ -372,7 +372,7 @@ TEST_F(MemoryTest, MoreThanTheMachineHas) {
                                         "host memory), which has "));
   }
   EXPECT_EQ(memory_.Stats().allocated, 0);
-  memory_.Allocate(100, *stream_);  // and life goes on
+  memory_.Allocate(100, *stream_);  // allocation works again
 }
 
 TEST_F(MemoryTest, OutOfMemorySaysWhatWasAskedAndWhatThereIs) {
@@ -418,7 +418,7 @@ TEST_F(MemoryTest, ALargeBlockIsCutAndMerged) {
   StorageRef whole = memory_.Allocate(8 << 20, *stream_);
   auto* const data = static_cast<char*>(whole->data());
   whole.reset();
-  // In every order of going back.
+  // In every order of returning them.
   std::vector<int> order = {0, 1, 2, 3};
   do {
     StorageRef parts[4];
@@ -449,7 +449,7 @@ TEST_F(MemoryTest, EmptyCacheLeavesBlocksOfWhichAPartIsHeld) {
   EXPECT_EQ(memory_.Stats().reserved, 0);
 }
 
-// Programs that once took the sum of all sizes.
+// These programs once reserved the sum of all sizes.
 TEST_F(MemoryTest, OneTensorOfManySizesTakesLittleMoreThanTheLargest) {
   for (const bool growing : {true, false}) {
     SCOPED_TRACE(growing);
@@ -471,7 +471,7 @@ TEST_F(MemoryTest, ASmallExcessLeavesALargePiece) {
   StorageRef small = memory_.Allocate(2 << 20, *stream_);
   large.reset();
   small.reset();
-  // Of which 101 may be free: one too many is.
+  // 101 MiB may be free: one MiB too many is free.
   StorageRef block = memory_.Allocate(202 << 20, *stream_);
   EXPECT_EQ(memory_.Stats().reserved, 302 << 20);
 }
@@ -508,7 +508,7 @@ TEST_P(MemoryLoadTest, ReservesAtMostHalfMoreThanWasLive) {
       end_of.erase(static_cast<char*>(block->data()));
       block.reset();
     }
-    // Now and then, a while with few blocks.
+    // Sometimes few blocks are held for a while.
     if (i / 1000 % 2 == 1 && random() % 4 != 0) continue;
     const std::size_t bytes = 1 + random() % load.largest;
     block = load.kind == DeviceMemory::Kind::kPinned
@@ -644,7 +644,7 @@ TEST_F(MemoryTest, ManyThreadsNeverShareABlock) {
   for (int t = 0; t < kThreads; ++t) {
     streams.push_back(MakeStream(kCpu0, 10 + t));
   }
-  // Blocks that one thread allocates and another lets go of.
+  // Blocks that one thread allocates and another releases.
   std::mutex mutex;
   std::vector<StorageRef> passed_on;
   std::atomic<int> overwritten{0};

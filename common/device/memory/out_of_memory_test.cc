@@ -23,12 +23,12 @@
 
 namespace {
 
-// Of this thread, how many allocations fail from now on.
+// How many allocations of this thread fail from now on.
 thread_local int failures_left = 0;
 
 }  // namespace
 
-// Not inline, or the compiler warns that what `new` gave is freed.
+// Not inline, or the compiler warns that memory of `new` is freed.
 [[gnu::noinline]] void* operator new(std::size_t bytes,
                                      const std::nothrow_t&) noexcept {
   if (failures_left > 0 && failures_left-- > 0) return nullptr;
@@ -74,7 +74,7 @@ TEST_F(OutOfMemoryTest, ABlockThatAnotherStreamUsedIsReturned) {
   }
   EXPECT_EQ(memory_.Stats().allocated, 0);
   EXPECT_GE(memory_.Stats().pending, 1000);
-  memory_.Allocate(8, *stream_).reset();  // records what was not
+  memory_.Allocate(8, *stream_).reset();  // records the missing events
   other_->Synchronize();
   EXPECT_EQ(memory_.Allocate(1000, *stream_)->data(), data);
   EXPECT_EQ(memory_.Stats().pending, 0);
@@ -103,7 +103,7 @@ TEST_F(OutOfMemoryTest, PartsOfABlockAreReturned) {
     for (StorageRef& part : parts) part.reset();
     whole = memory_.Allocate(8 << 20, *stream_);
     whole.reset();
-    // It cannot be cut, so it is given as it is.
+    // The block cannot be cut, so all of it is used.
     StorageRef large = memory_.Allocate(3 << 20, *stream_);
   }
   EXPECT_EQ(memory_.Stats().allocated, 0);
@@ -118,7 +118,7 @@ TEST_F(OutOfMemoryTest, AnAllocationSaysSo) {
   EXPECT_THROW(allocate(100), OutOfMemoryError) << "the first on this stream";
   EXPECT_THROW(allocate(100), OutOfMemoryError);
   EXPECT_THROW(allocate(100 << 20), OutOfMemoryError);
-  memory_.Allocate(100, *stream_);  // and life goes on
+  memory_.Allocate(100, *stream_);  // allocation works again
   EXPECT_EQ(memory_.Stats().allocated, 0);
   memory_.EmptyCache();
   EXPECT_EQ(memory_.Stats().reserved, 0);
@@ -138,7 +138,7 @@ TEST_F(OutOfMemoryTest, FreeBlocksAreKeptIfTheirStreamCannotBeWaitedFor) {
 }
 
 TEST_F(OutOfMemoryTest, WhatCannotBeKeptUntilPassedIsKeptForEver) {
-  // In sight of LeakSanitizer.
+  // Static, so that LeakSanitizer sees it.
   static std::shared_ptr<int>* const kept =
       new std::shared_ptr<int>(std::make_shared<int>(1));
   const std::weak_ptr<int> seen = *kept;
@@ -151,7 +151,7 @@ TEST_F(OutOfMemoryTest, WhatCannotBeKeptUntilPassedIsKeptForEver) {
   EXPECT_EQ(seen.use_count(), 2);
 }
 
-// Of the process, not of a file.
+// The resident bytes of the process, without files.
 std::int64_t ResidentBytes() {
   std::int64_t all = 0, resident = 0, files = 0;
   std::ifstream("/proc/self/statm") >> all >> resident >> files;
@@ -166,7 +166,7 @@ TEST_F(OutOfMemoryTest, EmptyCacheGivesBackTheBookkeepingToo) {
   const std::int64_t before = ResidentBytes();
   std::vector<StorageRef> blocks(kBlocks);
   for (StorageRef& block : blocks) block = memory_.Allocate(4, *stream_);
-  // Behind them, where the C library would shrink its heap.
+  // Lies behind the blocks, so that the C library cannot shrink its heap.
   const std::unique_ptr<int> last = std::make_unique<int>(1);
   std::vector<StorageRef>().swap(blocks);
   EXPECT_GT(ResidentBytes() - before, std::int64_t{200} * kBlocks);

@@ -39,7 +39,7 @@ void Storage::AddUser(Stream& stream) noexcept {
     }
     users_.push_back({&stream, Event()});
   } catch (const std::bad_alloc&) {
-    // A stream that has done all its work uses nothing.
+    // A stream that has done all its work uses no memory.
     while (!stream.Query()) std::this_thread::yield();
   }
 }
@@ -57,8 +57,8 @@ bool Storage::RecordUsers() noexcept {
 void StorageRef::reset() noexcept {
   Storage* storage = std::exchange(storage_, nullptr);
   if (storage == nullptr) return;
-  // The only handle cannot be copied by anyone else meanwhile, so it need not
-  // pay for an atomic subtraction.
+  // No other thread can copy the only handle meanwhile, so it needs no atomic
+  // subtraction.
   if (storage->references_.load(std::memory_order_acquire) == 1 ||
       storage->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     if (storage->memory_ == nullptr) {

@@ -6,8 +6,8 @@
 //
 // Where blocks come from, and when they are used again: memory.h.
 //
-// A lent storage has no block: somebody lends it a place in another one, and
-// takes it back (Lend), while tensors and their views stay what they are.
+// A lent storage has no block: Lend gives it a place in another storage, or
+// takes that back, while tensors and their views stay the same.
 //
 // Thread-safety: the counting of handles and RecordStream are thread-safe;
 // MarkWritten is for the one thread that writes. Ownership: streams, and the
@@ -37,10 +37,10 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  // A storage without memory of its own, for so many bytes.
+  // A storage without memory of its own, for this many bytes.
   static StorageRef Lent(std::size_t bytes);
-  // Its values are at `data`, in the memory of `in`, from here on, and written
-  // by who wrote that. Null: nowhere. Who lends orders the streams.
+  // From here on its values are at `data`, in the memory of `in`, whose writer
+  // becomes its own. Null takes the place back. The caller orders the streams.
   void Lend(void* data, const Storage& in) {
     data_ = data;
     writer_ = in.writer_;
@@ -92,9 +92,9 @@ class Storage {
   Storage() = default;
   [[noreturn]] static void ThrowNotLent();
   void AddUser(Stream& stream) noexcept;
-  // Records the events of the users; on failure, nothing has changed.
+  // Records the users' events; returns false, and changes nothing, on failure.
   bool RecordUsers() noexcept;
-  // Part of a segment, of which the device knows only the whole.
+  // True if it is a part of a segment; the device knows whole segments only.
   bool IsPart() const { return left_ != nullptr || right_ != nullptr; }
 
   std::atomic<int> references_{0};
@@ -113,11 +113,11 @@ class Storage {
   Storage** link_ = nullptr;  // to this block there; null if it is in none
   Storage* left_ = nullptr;   // in its segment
   Storage* right_ = nullptr;
-  // With room for one, which is what most need.
+  // With inline room for one user, which is enough for most blocks.
   absl::InlinedVector<User, 1> users_;
 };
 
-// A counted handle; the last one to go returns the block.
+// A counted handle; the last one to be released returns the block.
 class StorageRef {
  public:
   StorageRef() = default;

@@ -34,11 +34,11 @@ namespace {
 const Device kCpu0(DeviceType::kCpu, 0);
 const Device kCpu1(DeviceType::kCpu, 1);
 
-constexpr int kSkipped = 77;  // it cannot be tried on this machine
+constexpr int kSkipped = 77;  // this machine cannot run the case
 
 std::atomic<long> ran{0};
 
-// Destroyed after the table's streams have been stopped, if made before.
+// Destroyed after the table's streams have been stopped, if made before them.
 struct Leftovers {
   ~Leftovers() {
     blocks.clear();
@@ -138,7 +138,7 @@ int Queued() {
   return 0;
 }
 
-// Not from main.
+// Ends by exit(), not by a return from main.
 int Exit() {
   Make();
   Queue(DefaultStream(kCpu0), 2000);
@@ -170,7 +170,7 @@ int NoBound() {
   DefaultStream(kCpu0).HostCallback([&go] {
     while (!go) std::this_thread::yield();
   });
-  Queue(DefaultStream(kCpu0), 100'000);  // nobody waits for room
+  Queue(DefaultStream(kCpu0), 100'000);  // no thread waits for room
   go = true;
   Synchronize(kCpu0);
   return PrintRan();
@@ -187,7 +187,7 @@ int Poisoned() {
 
 int LeaveSomething() {
   Make();
-  // More than fit into the queue that nobody serves any more.
+  // More tasks than fit into the queue, which no worker serves any more.
   leftovers.stream = &DefaultStream(kCpu1);
   for (int i = 0; i < 10'000; ++i) {
     leftovers.blocks.push_back(
@@ -292,7 +292,7 @@ int ExitInCapture() {
 
 // ---- Programs that may have no more threads.
 
-// False if that cannot be tried here.
+// False if this machine cannot do that.
 bool AllowNoMoreThreads() {
   constexpr int kNobody = 65534;  // root has no limit
   if (geteuid() == 0 && (setresgid(kNobody, kNobody, kNobody) != 0 ||

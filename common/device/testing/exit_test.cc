@@ -1,6 +1,5 @@
-// Programs that end with work in flight end quickly and in order; a failure
-// nobody asked about is told on the way. Each case is a program of its own,
-// see exit_helper.cc.
+// Programs that end with work in flight end quickly and in order, and print an
+// unreported failure. Each case is a program of its own, see exit_helper.cc.
 
 #include <chrono>
 #include <string>
@@ -112,7 +111,7 @@ TEST(ThreadLimitTest, AnOperationUsesTheCoresThereAre) {
   EXPECT_THAT(ended.output, HasSubstr("200 ran"));
   const std::string note = "Slower, on 1 of 4 cores: [thread] core 2 of 4";
   EXPECT_THAT(ended.output, HasSubstr(note));
-  // Once.
+  // The text is printed once.
   EXPECT_EQ(ended.output.find("Slower"), ended.output.rfind("Slower"));
 }
 

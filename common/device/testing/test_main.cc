@@ -1,5 +1,5 @@
-// The main function of tests that use devices. GoogleTest asks for the values
-// of parameters in InitGoogleTest, so the device table is made before.
+// The main function of tests that use devices. InitGoogleTest evaluates the
+// parameters' values, so the device table is made before.
 
 #include <iostream>
 #include <string>
@@ -16,8 +16,8 @@
 namespace d2l {
 namespace {
 
-// Stands for the cases on GPUs, which a machine without any does not even have,
-// so that it is counted that they did not run.
+// Stands for the cases on GPUs, which do not exist on a machine without GPUs,
+// so that they are counted as skipped.
 class CasesOnGpus : public testing::Test {
  public:
   explicit CasesOnGpus(std::string why) : why_(std::move(why)) {}

@@ -6,12 +6,11 @@
 //                            DeviceTestName);
 //
 // The program's main is that of //common/device:test_main, which makes the
-// device table first: of the list in the environment variable
-// D2L_TEST_DEVICES, or else of three virtual CPU devices and, where this
+// device table first: from the list in the environment variable
+// D2L_TEST_DEVICES, or else from three virtual CPU devices and, where this
 // program can run on a GPU, of every GPU, with at least two devices on them.
-// Three CPU devices are in the table in any case, for tests that are about
-// such: if the list has none, they come behind it, and AllDevices leaves them
-// out.
+// The table always has three CPU devices, for tests of CPU devices: if the list
+// has none, they are appended, and AllDevices leaves them out.
 
 #ifndef D2L_COMMON_DEVICE_TESTING_TESTING_H_
 #define D2L_COMMON_DEVICE_TESTING_TESTING_H_
@@ -36,14 +35,14 @@ std::vector<Device> AllDevices();
 
 // "cpu_0": a device's part of a test's name.
 std::string DeviceName(Device device);
-// The same of a parameter.
+// The same for a test's parameter.
 std::string DeviceTestName(const testing::TestParamInfo<Device>& info);
 
 // A stream of `device` that belongs to the test and not to the table. A CPU
 // device need not be in the table.
 std::unique_ptr<Stream> MakeStream(Device device, int index = 1);
 
-// What the std::invalid_argument says that f throws, or "nothing thrown".
+// The message of the std::invalid_argument that f throws, or "nothing thrown".
 std::string ThrownText(const std::function<void()>& f);
 
 }  // namespace d2l

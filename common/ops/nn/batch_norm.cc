@@ -146,11 +146,11 @@ Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
           name, x.shape());
     }
   });
-  // Of no values there are no statistics: the running values stay.
+  // Without values there are no statistics: the running values stay.
   training = training && x.numel() != 0;
   Tensor statistics;
   {
-    // The gradient's rule knows what the statistics depend on.
+    // The gradient's rule includes the path through the statistics.
     const NoGradGuard guard;
     statistics = training ? Apply(BatchNormStatisticsPrimitive(), {&dense}, at)
                           : Stack({running_mean, running_var}, 0, at);

@@ -55,7 +55,7 @@ std::vector<Channel> ChannelsOf(const std::vector<double>& x,
 
 class BatchNormTest : public DeviceTest {
  protected:
-  // With an offset: means that are not 0.
+  // Adds an offset, so that means are not 0.
   Tensor Images(const Shape& shape, DType dtype) const {
     std::vector<double> values = RandomValues(shape.numel(), DType::kFloat32);
     for (double& value : values) value = std::tanh(value) * 3 + 2;
@@ -246,7 +246,7 @@ TEST_P(BatchNormTest, Refuses) {
       "got " +
           one.Describe(),
       BatchNorm(x, one, four, Clone(four), Clone(four), true));
-  // What was refused has left the running values as they were.
+  // The refused calls have not changed the running values.
   EXPECT_TRUE(Matches(mean, {3}, DType::kFloat32, {0, 0, 0}));
 }
 

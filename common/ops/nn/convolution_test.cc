@@ -148,7 +148,7 @@ TEST_P(ConvolutionTest, Refuses) {
       Conv2d(x, Tensor()));
 }
 
-// What a program as text could say of them.
+// Invalid arguments that a program as text could have.
 TEST_P(ConvolutionTest, GradientsRefuse) {
   const Tensor dy = Zeros({2, 3, 4, 4}, device());
   const Tensor weight = Zeros({3, 1, 2, 2}, device());

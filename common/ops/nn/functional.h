@@ -1,4 +1,4 @@
-// What networks for images are made of (torch.nn.functional).
+// The functions of networks for images (torch.nn.functional).
 //
 //   Tensor x = Randn({8, 1, 28, 28});      // (batch, channels, height, width)
 //   Tensor weight = Randn({20, 1, 5, 5});  // (out, in channels, height, width)
@@ -15,12 +15,11 @@
 //   Tensor labels = RandInt(0, 10, {8});
 //   Tensor losses = CrossEntropy(Randn({8, 10}), labels);  // (8)
 //
-// Asynchronous. All operands of one dtype, float32 or float64, and on one
-// device. Those that are not contiguous are copied first.
+// Asynchronous. All operands have one dtype, float32 or float64, and are on one
+// device. Operands that are not contiguous are copied first.
 //
-// Thread-safety: pure functions, but BatchNorm, which writes to the running
-// values. Errors: std::invalid_argument for shapes and dtypes that do not go
-// together.
+// Thread-safety: pure functions, except BatchNorm, which writes to the running
+// values. Errors: std::invalid_argument for mismatched shapes and dtypes.
 
 #ifndef D2L_COMMON_OPS_NN_FUNCTIONAL_H_
 #define D2L_COMMON_OPS_NN_FUNCTIONAL_H_
@@ -33,7 +32,7 @@
 
 namespace d2l {
 
-// Of a kernel, a stride or a padding: one number for both directions, or two.
+// A kernel, stride or padding: one number for both directions, or two.
 struct Size2d {
   Size2d(std::int64_t both)  // NOLINT(google-explicit-constructor)
       : height(both), width(both) {}
@@ -64,18 +63,19 @@ Tensor AvgPool2d(const Tensor& x, Size2d kernel,
                  Size2d padding = 0,
                  SourceLocation at = SourceLocation::Current());
 
-// The largest of each window without its padding; NaN if one is there. The
-// gradient goes to the first of several, but to the last NaN.
+// The largest element of each window, without the padding; NaN if there is one.
+// The gradient goes to the first of equal elements, but to the last NaN.
 Tensor MaxPool2d(const Tensor& x, Size2d kernel,
                  std::optional<Size2d> stride = std::nullopt,
                  Size2d padding = 0,
                  SourceLocation at = SourceLocation::Current());
 
 // (x - mean) / sqrt(variance + eps) * weight + bias, channel by channel; x is
-// (batch, channels, …), all others (channels).
-// Training: of x itself; and the running values become (1 - momentum) times
-// what they were plus momentum times those of x, the variance with n - 1 in the
-// denominator; one value per channel is refused. Else: the running values.
+// (batch, channels, …), all others (channels). training: mean and variance are
+// those of x, and the running values become (1 - momentum) times their old
+// values plus momentum times those of x, the variance with n - 1 in the
+// denominator; one value per channel is refused. Otherwise mean and variance
+// are the running values.
 Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                  const Tensor& running_mean, const Tensor& running_var,
                  bool training, double momentum = 0.1, double eps = 1e-5,

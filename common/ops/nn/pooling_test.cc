@@ -117,7 +117,7 @@ TEST_P(PoolingTest, GradientsAgreeWithTheSlowVersion) {
   for (const DType dtype : kFloatDTypes) {
     for (const PoolCase& one : PoolCases()) {
       SCOPED_TRACE(one.shape.ToString() + ToShape(one.kernel).ToString());
-      // Of few values, so that windows have several largest, and NaN.
+      // Few different values, so that windows have equal maxima, and NaN.
       std::vector<double> values = RandomValues(one.shape.numel(), dtype);
       for (double& value : values) {
         value = value > 9 ? kNaN : std::round(value);

@@ -22,7 +22,7 @@ inline Shape ToShape(Size2d size) { return {size.height, size.width}; }
 // As text it is a shape: "(2, 3)".
 void VisitSize(Fields& field, const char* name, Size2d& size);
 
-// Of images whose last two dimensions are height and width. Throws
+// A window over images whose last two dimensions are height and width. Throws
 // std::invalid_argument, naming the operation, if the window is empty or larger
 // than the padded image.
 kernels::Window2d MakeWindow(const char* operation, const Shape& images,
@@ -47,7 +47,7 @@ struct Conv2dPrimitive final : Cloneable<Conv2dPrimitive> {
 // of y, and the other of the two. As a convolution is linear in each, the
 // gradients of these are convolutions and such gradients again.
 struct Conv2dBackwardPrimitive final : Cloneable<Conv2dBackwardPrimitive> {
-  // of_weight: else of x.
+  // of_weight: the gradient of the weight; otherwise that of x.
   Conv2dBackwardPrimitive(bool of_weight, const Conv2dOptions& options,
                           const Shape& shape)
       : of_weight(of_weight), options(options), shape(shape) {}
@@ -67,7 +67,7 @@ struct Conv2dBackwardPrimitive final : Cloneable<Conv2dBackwardPrimitive> {
 
 // ---- Pooling.
 
-// What is made of a window, and how it slides.
+// What is computed from a window, and how it slides.
 struct Pooling {
   bool max;  // else the mean
   Size2d kernel, stride, padding;
@@ -87,8 +87,8 @@ struct Pool2dPrimitive final : Cloneable<Pool2dPrimitive> {
   Pooling pooling;
 };
 
-// The gradient of the forward input, of this shape. Its inputs: that of the
-// output and, of a maximum, the forward input.
+// The gradient of the forward input, of this shape. Its inputs: the gradient of
+// the output and, for a maximum, the forward input.
 struct Pool2dBackwardPrimitive final : Cloneable<Pool2dBackwardPrimitive> {
   Pool2dBackwardPrimitive(const Pooling& pooling, const Shape& shape)
       : pooling(pooling), shape(shape) {}
@@ -105,10 +105,10 @@ struct Pool2dBackwardPrimitive final : Cloneable<Pool2dBackwardPrimitive> {
   Shape shape;
 };
 
-// ---- Batch normalisation: x and what is as x have the shape (batch, channels,
-// …), statistics (2, channels), the others (channels).
+// ---- Batch normalisation: x and tensors like x have the shape (batch,
+// channels, …), statistics (2, channels), the others (channels).
 
-// Of x: the means, then the variances.
+// The means, then the variances, of x.
 struct BatchNormStatisticsPrimitive final
     : Cloneable<BatchNormStatisticsPrimitive> {
   const char* name() const override { return "batch_norm_stats"; }
@@ -117,9 +117,9 @@ struct BatchNormStatisticsPrimitive final
   OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
-// The base of what is told whether the statistics are those of x.
+// The base of primitives for both training and inference.
 struct BatchNormBase : Primitive {
-  // training: they are.
+  // training: the statistics are those of x.
   BatchNormBase(bool training, double eps) : training(training), eps(eps) {}
 
   void Visit(Fields& field) override {
@@ -130,8 +130,8 @@ struct BatchNormBase : Primitive {
   double eps;
 };
 
-// Its inputs: x, statistics, weight, bias. In training the gradient of x goes
-// through the statistics as well; they are no way for gradients of their own.
+// Its inputs: x, statistics, weight, bias. In training the gradient of x
+// includes the path through the statistics, which get no gradient of their own.
 struct BatchNormPrimitive final : Cloneable<BatchNormPrimitive, BatchNormBase> {
   using Cloneable::Cloneable;
 
@@ -179,7 +179,7 @@ struct CrossEntropyPrimitive final : Cloneable<CrossEntropyPrimitive> {
   bool MayFailLate(DType) const override { return true; }
 };
 
-// Of the logits. Its inputs: the gradient of the losses, logits, labels.
+// The gradient of the logits. Its inputs: that of the losses, logits, labels.
 struct CrossEntropyBackwardPrimitive final
     : Cloneable<CrossEntropyBackwardPrimitive> {
   const char* name() const override { return "cross_entropy_backward"; }

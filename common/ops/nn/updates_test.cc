@@ -1,4 +1,4 @@
-// Operations that add to what is there: AxpbyInPlace, IndexAdd, ScatterAdd.
+// Operations that add to a tensor: AxpbyInPlace, IndexAdd, ScatterAdd.
 
 #include <cmath>
 #include <cstddef>
@@ -52,7 +52,7 @@ TEST_P(UpdatesTest, AxpbyAgreesWithTheSlowVersion) {
   }
 }
 
-// With beta = 0, NaN in y is not looked at; and y may be x.
+// With beta = 0, NaN in y does not matter; and y may be x.
 TEST_P(UpdatesTest, AxpbyOfNaNAndOfItself) {
   const double kNaN = std::nan("");
   const Tensor y = Place({kNaN, 1, 2}, {3}, device());
@@ -118,7 +118,8 @@ TEST_P(UpdatesTest, IndexAddAgreesWithTheSlowVersion) {
   }
 }
 
-// Shorter than x outside of its dimension, and than the source, as in PyTorch.
+// As in PyTorch, the index may be shorter than x outside of `dim`, and than the
+// source.
 TEST_P(UpdatesTest, ScatterAddTakesAShorterIndex) {
   struct OneCase {
     Shape x, index, source;

@@ -7,7 +7,7 @@
 namespace d2l {
 namespace {
 
-// Of one direction; 0 if the window does not fit.
+// The output's size in one direction; 0 if the window does not fit.
 std::int64_t OutSize(std::int64_t size, std::int64_t kernel,
                      std::int64_t stride, std::int64_t padding) {
   const std::int64_t room = size + 2 * padding - kernel;

@@ -1,4 +1,4 @@
-// What each family of primitives costs. OpCost (primitive.h) says what counts.
+// The cost of each family of primitives. OpCost (primitive.h) says what counts.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ std::int64_t BytesOf(const Tensor& x) {
   return bytes;
 }
 
-// Reads all inputs, one that is given twice once, and writes the output.
+// Reads all inputs (once if given twice), and writes the output.
 OpCost Whole(Inputs inputs, const Tensor& output, std::int64_t flop) {
   OpCost cost = {flop, BytesOf(output)};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -35,8 +35,7 @@ std::int64_t Area(const Pooling& pooling) {
   return pooling.kernel.height * pooling.kernel.width;
 }
 
-// Of a convolution's output y: two for each of its elements and each element of
-// a kernel.
+// Two for each element of a convolution's output y and each of a kernel.
 std::int64_t ConvolutionFlop(const Tensor& y, const Shape& weight) {
   return weight[0] == 0 ? 0 : 2 * y.numel() * (weight.numel() / weight[0]);
 }
@@ -47,8 +46,8 @@ OpCost Primitive::Cost(Inputs inputs, const Tensor& output) const {
   return Whole(inputs, output, 0);
 }
 
-// What reads and writes all: how many operations it does, given the number of
-// elements of its first input, n, and of its output.
+// Primitives that read and write all: their flop, from the number of elements
+// of the first input, n, and of the output, out.
 #define D2L_COST(Type, flop)                                     \
   OpCost Type::Cost(Inputs inputs, const Tensor& output) const { \
     [[maybe_unused]] const std::int64_t n = inputs[0]->numel();  \
@@ -92,14 +91,14 @@ OpCost BatchNormBackwardPrimitive::Cost(Inputs inputs,
   return Whole(read, output, output.numel());
 }
 
-// ---- Indices: of x what they name, at most all.
+// ---- Indices: only the elements of x that they name, at most all.
 
 OpCost IndexPrimitive::Cost(Inputs inputs, const Tensor& output) const {
   const std::int64_t taken = std::min(BytesOf(*inputs[0]), BytesOf(output));
   return {0, BytesOf(*inputs[1]) + taken + BytesOf(output)};
 }
 
-// In place only that is read and written of x; else all is copied first.
+// In place only these are read and written; else all of x is copied first.
 OpCost IndexAddPrimitive::Cost(Inputs inputs, const Tensor& output) const {
   const Tensor& source = *inputs[2];
   std::int64_t of_x = BytesOf(output);

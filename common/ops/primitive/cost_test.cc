@@ -24,7 +24,7 @@ namespace {
 
 using kernels::IndexOp;
 
-// Counts what an operation does.
+// Counts the work of an operation.
 struct Counter {
   void Flop(int n) { flop += n; }
   // Reads or writes an element of x.
@@ -42,7 +42,7 @@ class Sizes {
  public:
   explicit Sizes(int seed) : random_(seed) {}
 
-  // From `low` to 7.
+  // A random size from `low` to 7.
   std::int64_t Size(int low = 0) {
     return low + static_cast<std::int64_t>(random_() % (8 - low));
   }
@@ -299,7 +299,7 @@ std::map<std::string, Check> Checks() {
   checks["index_add"] = [](Sizes& sizes) {
     CheckIndices(IndexOp::kSelect, true, sizes);
   };
-  // What moves, or fills.
+  // Operations that move or fill memory.
   checks["cat"] = [](Sizes& sizes) {
     const std::int64_t width = sizes.Size(), a = sizes.Size(), b = sizes.Size();
     const Tensor x = sizes.Make({a + b, width});
@@ -340,7 +340,7 @@ std::map<std::string, Check> Checks() {
   return checks;
 }
 
-// A primitive that is added makes this fail until it is counted.
+// This fails for a new primitive until a count is added here.
 TEST(OpCost, IsThatOfHandCounts) {
   const std::map<std::string, Check> checks = Checks();
   for (const std::string& name : PrimitiveNames()) {
@@ -365,12 +365,12 @@ TEST(OpCost, CountsBytesOnce) {
   EXPECT_EQ(CostOf(add, {&x, &x}, y).bytes, 2 * 35 * 4);
   // In place: reads both and writes one.
   EXPECT_EQ(CostOf(add, {&x, &y}, x).bytes, 3 * 35 * 4);
-  // A row for all rows; a slice, not what is between its elements.
+  // A row expanded to all rows; a slice without the elements in between.
   const Tensor row = Expand(Empty({1, 7}), {5, 7});
   EXPECT_EQ(CostOf(add, {&x, &row}, y).bytes, (2 * 35 + 7) * 4);
   const Tensor columns = Empty({5, 70})[{kAll, Range{0, 7}}];
   EXPECT_EQ(CostOf(add, {&columns, &y}, y).bytes, 3 * 35 * 4);
-  // The dtypes are those of each.
+  // Each tensor counts with its own dtype.
   const Tensor wide = Empty({5, 7}, Device(), DType::kFloat64);
   EXPECT_EQ(CostOf(CopyPrimitive("to", {}), {&x}, wide).bytes, 35 * (4 + 8));
 }

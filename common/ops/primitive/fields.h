@@ -1,5 +1,5 @@
-// Fields: goes over what a primitive holds, by name, to write it as text or to
-// read it from text.
+// Fields: writes the fields of a primitive as text, by name, or reads them from
+// text.
 //
 //   double alpha = 0.5, beta = 1;
 //   std::vector<Attribute> text;
@@ -8,7 +8,7 @@
 //   Fields read("axpby", text);
 //   read("alpha", beta)("beta", alpha);   // so they are exchanged
 //
-// A primitive hands its fields to either in one function, Visit: attributes()
+// A primitive passes its fields to both in one function, Visit: attributes()
 // writes them, MakePrimitive reads them. Errors, of reading only:
 // std::invalid_argument for a text that is missing or not of the field's type.
 
@@ -48,20 +48,20 @@ class Fields {
   Fields& operator()(const char* name, std::vector<int>& field);
   // "shape", "dtype" and "device".
   Fields& operator()(ValueSpec& field);
-  // A field that need not be there. has: whether it is, if the fields are
-  // written; returns the same of what is read.
+  // An optional field. has: whether it is present, for writing. Returns that,
+  // or, when reading, whether the text has it.
   bool Has(const char* name, bool has) const;
   Fields& operator()(const char* name, std::optional<Scalar>& field);
 
-  // Throws std::invalid_argument unless all that was given has been read.
+  // Throws std::invalid_argument unless all attributes have been read.
   void CheckNoneLeft() const;
   const char* operation() const { return operation_; }
 
  private:
   Fields& Write(const char* name, std::string text);
-  // Takes out what is to be read.
+  // Removes and returns the text to read.
   std::string Take(const char* name);
-  // wrong: what its text is, if there is no value.
+  // wrong: what is wrong with the text, if there is no value.
   template <typename T>
   Fields& Set(const char* name, T& field, const std::optional<T>& value,
               const char* wrong);

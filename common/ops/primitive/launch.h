@@ -29,14 +29,14 @@ struct Split3 {
 };
 Split3 SplitAround(const Shape& shape, int dim);
 
-// The kernel of these arguments, in the name of the operation.
+// Enqueues the kernel of these arguments under the operation's label.
 template <typename Args>
 std::uint64_t Enqueue(const LaunchContext& ctx, const Args& args) {
   return Enqueue(ctx.stream, ctx.label, args);
 }
 
-// For kernels that add to what is there: copies the first input, contiguous, to
-// the output unless that is its memory.
+// For kernels that add to their output: copies the first input, which is
+// contiguous, to the output unless both are the same memory.
 void CopyUnlessSame(const LaunchContext& ctx);
 
 // How the operands of an element-wise operation lie in memory.

@@ -31,7 +31,7 @@ void TellBefore(const internal::Listeners& listeners,
       [&](OpListener& listener) { listener.BeforeOp(primitive, inputs); });
 }
 
-// Of what launches nothing.
+// For operations that launch nothing.
 void TellUnlaunched(const internal::Listeners& listeners,
                     const Primitive& primitive, Inputs inputs,
                     const Tensor& output, bool view, SourceLocation at,
@@ -46,8 +46,8 @@ void TellUnlaunched(const internal::Listeners& listeners,
         /*stamps=*/nullptr});
 }
 
-// Garbage never looks like a result: what a failed operation should have
-// written cannot be computed with.
+// Garbage never looks like a result: the output of a failed operation cannot be
+// used as an input.
 void CheckReadable(const Primitive& primitive, const Tensor& input,
                    SourceLocation at) {
   const Storage& storage = *input.storage();
@@ -72,7 +72,7 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   }
 }
 
-// Enqueues, and notes who wrote and who read which memory.
+// Enqueues, and notes which streams read and wrote which memory.
 void Launch(const internal::Listeners& listeners, const Primitive& primitive,
             Stream& stream, Inputs inputs, const Tensor& output, bool in_place,
             SourceLocation at, std::int64_t host_begin) {
@@ -85,11 +85,11 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
       primitive.Launch({stream, label, inputs, output});
   for (const Tensor* input : inputs) input->storage()->RecordStream(stream);
   output.storage()->RecordStream(stream);
-  // Once more: an input may have failed, and another thread's Synchronize may
-  // have reported that, between the first look and the launch.
+  // Checked again: between the first check and the launch an input may have
+  // failed, and another thread's Synchronize may have reported that.
   for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);
   output.storage()->MarkWritten(stream, number);
-  // After the marks: what failed to be written must not look written.
+  // After MarkWritten: if this throws, the output is known to have failed.
   if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
   if (listeners.any()) {
     Tell(listeners, {&primitive, number, &stream, inputs, output, in_place,
@@ -117,8 +117,7 @@ Tensor AllocateFor(const ValueSpec& spec, Stream& stream, SourceLocation at) {
   }
 }
 
-// The greatest distance, in elements, of which all steps of x are multiples; 0
-// if it makes none.
+// The greatest common divisor of x's strides, in elements; 0 for one element.
 std::int64_t Pitch(const Tensor& x) {
   std::int64_t pitch = 0;
   for (int i = 0; i < x.dim(); ++i) {
@@ -127,7 +126,7 @@ std::int64_t Pitch(const Tensor& x) {
   return pitch;
 }
 
-// Whether writing to all of x leaves nothing in its memory as it was.
+// Whether writing to all of x overwrites all of its memory.
 bool CoversItsMemory(const Tensor& x) {
   return x.is_contiguous() &&
          x.numel() * DTypeSize(x.dtype()) >= x.storage()->bytes();

@@ -3,16 +3,16 @@
 //
 //   Tensor c = Apply(MatMulPrimitive(), {&a, &b}, at);
 //
-// Apply checks, allocates the output, launches the kernel on the current
-// stream of the device, and hands an OpRecord to the listeners. It returns
-// when the operation has been enqueued, not when it is done.
+// Apply checks, allocates the output, launches the kernel on the current stream
+// of the device, and passes an OpRecord to the listeners. It returns when the
+// operation has been enqueued, not when it is done.
 //
 // A primitive is a small immutable value, made on the stack for each request; a
 // tracer keeps a Clone. They are public, with their fields: primitives.h,
-// nn/primitives.h. attributes() is all that one holds as text, and
-// MakePrimitive (replay.h) makes a primitive from that. Adding one
-// means a subclass with its fields, shape inference, launch and cost, a kernel
-// per back end, a line in replay.cc, and tests.
+// nn/primitives.h. attributes() returns all of its fields as text, and
+// MakePrimitive (replay.h) makes a primitive from that. Adding one means a
+// subclass with its fields, shape inference, launch and cost, a kernel per back
+// end, a line in replay.cc, and tests.
 //
 // Errors: the call throws std::invalid_argument, naming the operation, for
 // invalid shapes, dtypes and devices, and AsyncError for an input that a failed
@@ -54,23 +54,23 @@ using Attribute = std::pair<std::string, std::string>;
 // The inputs; all defined, all on one device.
 using Inputs = absl::Span<const Tensor* const>;
 
-// What an operation needs at least, whatever its kernel does. Its rules are in
-// cost.cc.
+// The least work that an operation needs, whatever its kernel does. Its rules
+// are in cost.cc.
 //
 // flop: additions, multiplications, divisions, comparisons, and calls of
-// functions such as exp, each one; so a multiplication and an addition are two.
-// What is done once for a row or a channel is not counted, nor are integer
-// arithmetic and conversions: creations, copies and random numbers have none.
-// A convolution's are those of its definition, padding included; Winograd's
-// needs fewer.
-// bytes: those of the device's memory that are read and written, each once: of
-// an expanded dimension one element, of an index only what it takes.
+// functions such as exp, one each; so a multiplication and an addition are two.
+// Work done once for a row or a channel is not counted, nor are integer
+// arithmetic and conversions: creations, copies and random numbers have none. A
+// convolution's count is that of its definition, padding included; Winograd's
+// algorithm needs fewer. bytes: the bytes of device memory that are read and
+// written, each once: one element for an expanded dimension, only the elements
+// it takes for an index.
 struct OpCost {
   std::int64_t flop = 0;
   std::int64_t bytes = 0;
 };
 
-// What a launch is given.
+// The arguments of a launch.
 struct LaunchContext {
   Stream& stream;
   const OpLabel& label;
@@ -97,25 +97,23 @@ class Primitive {
   // PyTorch's name of the function: "add". A string literal.
   virtual const char* name() const = 0;
   virtual Effect effect() const { return Effect::kPure; }
-  // What the output will be. Throws std::invalid_argument if the inputs do not
-  // go together, in every way that Launch relies on: loaded programs are
-  // untrusted.
+  // What the output will be. Throws std::invalid_argument for invalid inputs,
+  // and checks all that Launch relies on: loaded programs are untrusted.
   virtual ValueSpec Infer(Inputs inputs) const = 0;
   // Enqueues the work that fills the output, and returns its number in the
   // stream.
   virtual std::uint64_t Launch(const LaunchContext& ctx) const = 0;
-  // What it costs to compute `output`, which may be an input: in place. By
-  // default what is moved, without arithmetic.
+  // The cost of computing `output`, which is an input if in place. By default
+  // the bytes moved, without arithmetic.
   virtual OpCost Cost(Inputs inputs, const Tensor& output) const;
-  // Whether its kernels may find something wrong with the elements of the
-  // inputs, such as an index out of range: a compiler of programs then keeps
-  // it, and its error, even if nobody uses what it computes. dtype: of the
-  // first input.
+  // Whether its kernels may report an error in the elements of the inputs, such
+  // as an index out of range: a compiler of programs then keeps it, and its
+  // error, even if its output is unused. dtype: of the first input.
   virtual bool MayFailLate(DType) const { return false; }
   // Whether it reads the elements of an input.
   virtual bool ReadsInput(int) const { return true; }
-  // Hands each of its fields over by name, to be written or, of one that was
-  // just made, read (fields.h). Complete unless it holds the host's data.
+  // Passes each of its fields by name to Fields, which writes it or, for a new
+  // primitive, reads it (fields.h). Only the host's data is left out.
   virtual void Visit(Fields&) {}
   virtual std::unique_ptr<Primitive> Clone() const = 0;
 

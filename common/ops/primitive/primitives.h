@@ -74,8 +74,8 @@ struct WherePrimitive final : Cloneable<WherePrimitive> {
   std::optional<Scalar> a, b;
 };
 
-// alpha * x + beta * y of the inputs y and x, contiguous and alike; in one pass
-// if applied in place to y.
+// alpha * x + beta * y of the inputs y and x, which are contiguous and of one
+// shape and dtype; in one pass if applied in place to y.
 struct AxpbyPrimitive final : Cloneable<AxpbyPrimitive> {
   AxpbyPrimitive(double alpha, double beta) : alpha(alpha), beta(beta) {}
 
@@ -89,7 +89,7 @@ struct AxpbyPrimitive final : Cloneable<AxpbyPrimitive> {
 };
 
 struct FillPrimitive final : Cloneable<FillPrimitive> {
-  // spec: of the target.
+  // spec: that of the target.
   FillPrimitive(const ValueSpec& spec, Scalar value)
       : spec(spec), value(value) {}
 
@@ -160,7 +160,7 @@ struct CatPrimitive final : Cloneable<CatPrimitive> {
   int dim;
 };
 
-// The base of what an index along a dimension says.
+// The base of primitives that take an index along a dimension.
 struct IndexBase : Primitive {
   IndexBase(kernels::IndexOp op, int dim) : op(op), dim(dim) {}
 
@@ -171,7 +171,7 @@ struct IndexBase : Primitive {
   int dim;
 };
 
-// Its inputs, x and the index, are contiguous, and equal in size but in `dim`.
+// Its inputs, x and the index, are contiguous.
 struct IndexPrimitive final : Cloneable<IndexPrimitive, IndexBase> {
   using Cloneable::Cloneable;
 
@@ -183,8 +183,8 @@ struct IndexPrimitive final : Cloneable<IndexPrimitive, IndexBase> {
   OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
-// Its inputs, x, the index and the source, are contiguous: the source as what
-// IndexPrimitive would take from x. In one pass if applied in place to x.
+// Its inputs, x, the index and the source, are contiguous; the source has the
+// shape of IndexPrimitive's output. It takes one pass if applied in place to x.
 struct IndexAddPrimitive final : Cloneable<IndexAddPrimitive, IndexBase> {
   using Cloneable::Cloneable;
 
@@ -200,8 +200,7 @@ struct IndexAddPrimitive final : Cloneable<IndexAddPrimitive, IndexBase> {
 
 // The input, broadcast to a shape and converted, on a device.
 struct CopyPrimitive final : Cloneable<CopyPrimitive> {
-  // name: of the function that copies, a literal.
-  // in_place: of CopyTo.
+  // name: of the function that copies, a literal. in_place: true for CopyTo.
   CopyPrimitive(const char* name, const ValueSpec& spec, bool in_place = false)
       : function(name), in_place(in_place), spec(spec) {}
 
@@ -275,7 +274,7 @@ struct EyePrimitive final : Cloneable<EyePrimitive, Creation> {
   std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
-// The copy of a staging buffer. A tracer that keeps it keeps the buffer.
+// Copies a staging buffer. A tracer that keeps it keeps the buffer.
 struct FromVectorPrimitive final : Cloneable<FromVectorPrimitive, Creation> {
   FromVectorPrimitive(const ValueSpec& spec, StorageRef staging)
       : Cloneable(spec), staging(std::move(staging)) {}
@@ -288,9 +287,9 @@ struct FromVectorPrimitive final : Cloneable<FromVectorPrimitive, Creation> {
 };
 
 struct RandomPrimitive final : Cloneable<RandomPrimitive, Creation> {
-  // Integers are from low to high - 1.
-  // per_device: with one seed devices of one type draw other sequences, not the
-  // same. Those of one index, as cpu:0 and cuda:0, still do.
+  // Integers are from low to high - 1. per_device: with one seed, devices of
+  // one type draw different sequences. Devices of one index, as cpu:0 and
+  // cuda:0, still draw the same.
   RandomPrimitive(kernels::RandomOp op, const ValueSpec& spec,
                   std::int64_t low = 0, std::int64_t high = 1,
                   bool per_device = false)

@@ -19,7 +19,7 @@
 //
 // Thread-safety: a thread's listener is called on that thread; one of the
 // process is called on any thread, also concurrently, and must lock its state.
-// A listener must not request operations itself, but in BeforeOp and
+// A listener must not request operations, except in BeforeOp and
 // CopyBeforeWrite.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_RECORD_H_
@@ -94,9 +94,9 @@ class OpListener {
                         absl::Span<const Tensor* const> inputs) {
     static_cast<void>(primitive), static_cast<void>(inputs);
   }
-  // An operation in place is about to be requested, which will overwrite this
-  // input. A listener that will need it as it was gives a copy, which it
-  // requests here, at that line; the operation reads the copy.
+  // An operation in place that will overwrite this input is about to be
+  // requested. A listener that needs the old values returns a copy, which it
+  // requests here with the line `at`; the operation reads the copy.
   virtual Tensor CopyBeforeWrite(const Primitive& primitive,
                                  absl::Span<const Tensor* const> inputs,
                                  std::size_t input, SourceLocation at) {
@@ -107,12 +107,12 @@ class OpListener {
   // An operation has been enqueued. With launch blocking, one that has failed
   // is not reported: its call throws.
   virtual void OnOp(const OpRecord& record) = 0;
-  // The host is about to read (host_end is 0), and has read, unless it threw.
-  // An exception in the first call forbids it.
+  // Called before the host reads (host_end is 0), and after it has read without
+  // an exception. An exception of BeforeRead prevents the read.
   virtual void BeforeRead(const ReadRecord&) {}
   virtual void AfterRead(const ReadRecord&) {}
 
-  // True of one that will ask for gradients of what it is told.
+  // True if the listener computes gradients of recorded operations.
   virtual bool wants_gradients() const { return false; }
   // True for host times in records and calls of NewStamps. They cost two
   // readings of the clock for each operation.

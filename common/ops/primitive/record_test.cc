@@ -25,7 +25,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-// Keeps what it is told.
+// Keeps the records that it receives.
 class Recorder : public OpListener {
  public:
   struct Op {
@@ -222,7 +222,7 @@ TEST(OpRecord, AClonedPrimitiveIsTheSameOperation) {
                Eye(2, kCpu),
                FromVector<float>({8, 9}, {2}, kCpu)};
   }
-  // Run again what was recorded, on what it was given.
+  // Replays the recorded operations on their inputs.
   std::map<std::uint64_t, Tensor> values = {{x.id(), x}, {index.id(), index}};
   for (const Recorder::Op& op : seen.ops) {
     std::vector<const Tensor*> inputs;
@@ -241,7 +241,7 @@ TEST(OpRecord, ValueIdsAreNotReusedWhenMemoryIs) {
   const Tensor x = Ones({1}, kCpu);
   Recorder seen;
   ScopedOpListener listen(&seen);
-  for (int i = 0; i < 3; ++i) x + 1;  // NOLINT: each result goes at once
+  for (int i = 0; i < 3; ++i) x + 1;  // NOLINT: each result is freed at once
   EXPECT_NE(seen.ops[0].output.id, seen.ops[1].output.id);
   EXPECT_NE(seen.ops[0].output.storage, seen.ops[2].output.storage);
 }

@@ -3,8 +3,8 @@
 //   Reject("[matmul] inner sizes differ: %s @ %s", a.shape(), b.shape());
 //   RejectAt(at, "[item] one element wanted; got %s", x);
 //
-// The second names the line of the request: "…; requested at lesson.cc:12".
-// %s takes tensors, which are described, dtypes, and what has a ToString.
+// The second names the line of the request: "…; requested at lesson.cc:12". %s
+// takes tensors, which are described, dtypes, and values with a ToString.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_REJECT_H_
 #define D2L_COMMON_OPS_PRIMITIVE_REJECT_H_
@@ -25,7 +25,7 @@ namespace internal {
 
 inline std::string Shown(const Tensor& x, int) { return x.Describe(); }
 inline const char* Shown(DType dtype, int) { return DTypeName(dtype); }
-// Of what is neither; the second is for what has no ToString.
+// For other values; the second is for those without a ToString.
 template <typename T>
 auto Shown(const T& x, int) -> decltype(x.ToString()) {
   return x.ToString();

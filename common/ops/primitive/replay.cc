@@ -21,7 +21,7 @@ using kernels::IndexOp;
 using kernels::kOpInfos;
 using PrimitivePtr = std::unique_ptr<Primitive>;
 
-// One of each, by name: what its fields hold is of no meaning.
+// One primitive of each kind, by name; the values of its fields are unused.
 std::map<std::string, PrimitivePtr> MakePrototypes() {
   std::map<std::string, PrimitivePtr> all;
   const auto add = [&all](const Primitive& one) {
@@ -47,7 +47,7 @@ std::map<std::string, PrimitivePtr> MakePrototypes() {
     add(CopyPrimitive(function, {}));
   }
   add(CopyPrimitive("copy", {}, /*in_place=*/true));
-  // Both of what comes in two kinds.
+  // Both variants of the primitives that have two.
   for (const bool first : {false, true}) {
     const IndexOp index = first ? IndexOp::kGather : IndexOp::kSelect;
     const Pooling pooling = {/*max=*/first, 1, 1, 0};

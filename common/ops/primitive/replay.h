@@ -1,4 +1,4 @@
-// Replay requests again an operation that was recorded; MakePrimitive makes one
+// Replay requests a recorded operation again; MakePrimitive makes a primitive
 // from its text.
 //
 //   class Calls : public OpListener {
@@ -16,7 +16,7 @@
 //   Tensor same = Replay(made.calls[0], {&x, &y});
 //
 // It takes every kind of operation: plain, view, in place, empty.
-// Thread-safety: as of Apply.
+// Thread-safety: as for Apply.
 //
 //   std::unique_ptr<Primitive> add =
 //       MakePrimitive("add", {{"second", "2"}}).value();
@@ -54,9 +54,9 @@ OpCall ToCall(const OpRecord& record);
 // Whether the operation makes a view of its input.
 bool IsView(const Primitive& primitive);
 
-// Requests the operation with other operands and returns its output: in place,
-// `target`, which it writes to. A random operation draws new numbers. Throws as
-// Apply does, and std::invalid_argument for inputs that do not go together.
+// Requests the operation with other operands and returns its output, which is
+// `target` if it is in place. A random operation draws new numbers. Throws as
+// Apply does, and std::invalid_argument for inputs that do not match.
 Tensor Replay(const OpCall& call, Inputs inputs, const Tensor& target = {});
 
 // The primitive whose name() and attributes() these are, in any order. Errors:

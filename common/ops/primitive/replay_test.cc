@@ -71,7 +71,7 @@ class Program {
     try {
       values.push_back(Result(x));
     } catch (const std::invalid_argument&) {
-      // These operands do not go together.
+      // These operands do not match.
     }
   }
 
@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(All, ReplayTest, testing::ValuesIn(AllDevices()),
 const Device kCpu(DeviceType::kCpu, 0);
 const SourceLocation kHere = SourceLocation::Current();
 
-// What a program from anywhere may ask for is refused, not run.
+// Invalid requests of an untrusted program are refused, not run.
 TEST(Replay, RefusesWhatItsKernelsRelyOn) {
   const auto replay = [](const char* name, std::vector<Attribute> attributes,
                          std::vector<Tensor> inputs) {

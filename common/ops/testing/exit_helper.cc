@@ -1,5 +1,5 @@
-// A program whose threads compute to the very end; see exit_test.cc. The
-// argument says how it ends.
+// A program whose threads compute until its end; see exit_test.cc. The argument
+// says how it ends.
 
 #include <atomic>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Threads that compute while the program ends do not disturb its end: the exit
-// code is the one that was asked for, and nothing is printed.
+// code is the program's, and nothing is printed.
 
 #include <chrono>
 #include <string>
@@ -10,7 +10,7 @@
 namespace d2l {
 namespace {
 
-// The output, and the exit code behind it.
+// The output, followed by the exit code.
 std::string RunHelper(const std::string& how) {
   ProgramOptions options;
   options.time_limit = std::chrono::seconds(60);

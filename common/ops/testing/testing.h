@@ -131,16 +131,16 @@ class DeviceTest : public testing::TestWithParam<Device> {
                            ::testing::ValuesIn(::d2l::AllDevices()), \
                            ::d2l::DeviceTestName)
 
-// An operation of one operand in place, as passes of programs make them.
+// Applies an operation of one operand in place, as passes of programs do.
 void ApplyUnaryInPlace(kernels::UnaryOp op, const Tensor& x,
                        SourceLocation at = SourceLocation::Current());
 
-// Calls f, waits for the device, and forgets what failed. Then f can be called
-// while a stream is stalled: the streams and the memory that it needs are
-// there. Taking more from a GPU may wait for the stalled stream.
+// Calls f, waits for the device, and ignores failures. Then f can be called
+// while a stream is stalled: the streams and the memory that it needs exist.
+// Allocating more on a GPU may wait for the stalled stream.
 void RunOnce(Device device, const std::function<void()>& f);
 
-// What MakePrimitive makes.
+// The names of the primitives that MakePrimitive makes.
 std::set<std::string> PrimitiveNames();
 
 }  // namespace d2l

@@ -13,7 +13,7 @@
 namespace d2l {
 namespace {
 
-// What the system says of its latest failure.
+// The system's message for its latest failure.
 std::string SystemsError() {
   const char* const error = dlerror();
   return error == nullptr ? "unknown error" : error;
@@ -26,7 +26,7 @@ void FindFunction(void* library, const char* name, Function* function) {
   *function = reinterpret_cast<Function>(found);
 }
 
-// Throws std::runtime_error if one is missing.
+// Throws std::runtime_error if a function is missing.
 BlasLibrary FunctionsOf(void* library) {
   BlasLibrary blas;
   FindFunction(library, "cublasCreate_v2", &blas.create);
@@ -43,7 +43,7 @@ BlasLibrary FunctionsOf(void* library) {
   return blas;
 }
 
-// That of the headers first, since an older driver knows no newer one.
+// The headers' version comes first: an older driver supports no newer one.
 std::vector<std::string> Names() {
   std::vector<std::string> names = {
       absl::StrCat("libcublas.so.", CUBLAS_VER_MAJOR)};
@@ -80,7 +80,7 @@ BlasLibrary LoadBlas(const std::vector<std::string>& folders) {
           folder.empty() ? name : absl::StrCat(folder, "/", name);
       void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (library == nullptr) {
-        // One that is there, and lacks a library that it needs, for instance.
+        // The file exists but cannot be loaded: it may need a missing library.
         const std::string error = SystemsError();
         if (!absl::StrContains(error, absl::StrCat(path, ": cannot open"))) {
           absl::StrAppend(&unusable, " Not usable: ", error, ".");

@@ -4,11 +4,11 @@
 //   CheckBlas(blas.create(&handle));
 //
 // Programs are not linked with it: the library and its dependencies are larger
-// than 500 MB, and programs that need no cuBLAS run without. Built with
-// cuBLAS's headers, the program takes the library of their major version or of
-// another one, 12 or 13: the functions below are the same in both.
+// than 500 MB, and programs that need no cuBLAS run without. A program built
+// with cuBLAS's headers loads the library of their major version or of the
+// other one (12 or 13): the functions below are the same in both.
 //
-// Thread-safe. A library that is loaded stays.
+// Thread-safe. A loaded library is never unloaded.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_BLAS_BLAS_LIBRARY_H_
 #define D2L_COMMON_DEVICE_CUDA_BLAS_BLAS_LIBRARY_H_
@@ -40,19 +40,19 @@ struct BlasLibrary {
 // every time until it is found.
 const BlasLibrary& Blas();
 
-// What Blas() returns instead, from now on; null for the library. Not while a
-// stream has a handle.
+// Makes Blas() return `blas` from now on; null restores the library. Do not
+// call it while a stream has a handle.
 void ReplaceBlasForTesting(const BlasLibrary* blas);
 
 // Folders in the order in which they are searched. "" stands for the system's
 // own search: LD_LIBRARY_PATH, then what the system has.
 std::vector<std::string> BlasFolders();
 
-// Throws std::runtime_error, which says where it looked and what to do, if
-// there is no library of which all functions can be loaded.
+// Throws std::runtime_error, with the places searched and what to do, if no
+// library provides all functions.
 BlasLibrary LoadBlas(const std::vector<std::string>& folders);
 
-// Throws std::runtime_error, which becomes the operation's failure.
+// Throws std::runtime_error on an error; it becomes the operation's failure.
 void CheckBlas(cublasStatus_t status);
 
 }  // namespace d2l

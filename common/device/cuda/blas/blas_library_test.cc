@@ -51,7 +51,7 @@ TEST(BlasLibraryTest, SaysWhatIsWrongWithOneThatIsThere) {
 TEST(BlasLibraryTest, TheSystemsSearchHasAName) {
   EXPECT_EQ(BlasFolders().front(), "");
   EXPECT_EQ(BlasFolders()[1], D2L_CUDA_LIBRARY_FOLDER);
-  // This test has an LD_LIBRARY_PATH where there is none.
+  // This test's LD_LIBRARY_PATH has no cuBLAS.
   const std::string text = WhyNot({""});
   if (text == "nothing thrown") GTEST_SKIP() << "the system has a cuBLAS";
   EXPECT_THAT(text, HasSubstr("in LD_LIBRARY_PATH and the system's folders."));
@@ -63,7 +63,7 @@ TEST(BlasLibraryTest, LoadsTheToolkits) {
     GTEST_SKIP() << folder << " has no cuBLAS";
   }
   const BlasLibrary blas = LoadBlas({"/nowhere", folder});
-  // A function without a GPU, so it is the right one; others are there.
+  // This function needs no GPU, so its result is checked; the others exist.
   EXPECT_STREQ(blas.status_name(CUBLAS_STATUS_ALLOC_FAILED),
                "CUBLAS_STATUS_ALLOC_FAILED");
   EXPECT_NE(blas.dgemm_batched, nullptr);

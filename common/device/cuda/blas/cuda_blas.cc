@@ -15,7 +15,7 @@
 namespace d2l {
 namespace {
 
-// What NVIDIA recommends: more from Hopper on, which is sm_90.
+// The sizes that NVIDIA recommends: larger from Hopper (sm_90) on.
 std::size_t WorkspaceBytes(const std::string& capability) {
   int number = 0;
   const bool known =
@@ -44,11 +44,11 @@ class BlasOfStream {
   BlasOfStream(const BlasOfStream&) = delete;
   BlasOfStream& operator=(const BlasOfStream&) = delete;
 
-  // For launches on this stream, the owner's or a recorded one (CudaGraph),
-  // whose launches run on the owner's: they may share the workspace.
+  // For launches on this stream: the owner's, or a recorded one (CudaGraph),
+  // which runs on the owner's, so they may share the workspace.
   cublasHandle_t HandleOn(CudaStreamHandle stream) {
     if (stream != stream_) {
-      // The stream first: setting it resets the workspace.
+      // Set the stream first: that resets the workspace.
       CheckBlas(blas_.set_stream(handle_, stream));
       CheckBlas(blas_.set_workspace(handle_, workspace_, workspace_bytes_));
       stream_ = stream;

@@ -5,8 +5,8 @@
 //   });
 //
 // Each stream has a handle and a workspace of its own, made when they are first
-// asked for, so products on one stream always find the same workspace and give
-// the same bits.
+// needed, so products on one stream always find the same workspace and give the
+// same bits.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_BLAS_CUDA_BLAS_H_
 #define D2L_COMMON_DEVICE_CUDA_BLAS_CUDA_BLAS_H_
@@ -17,9 +17,9 @@
 
 namespace d2l {
 
-// Only within a launch, which keeps two threads from using it at a time; it
-// belongs to the stream. Throws std::runtime_error if cuBLAS is not found (see
-// LoadBlas) or makes no handle.
+// The handle that belongs to the stream. Use it only within the launch, which
+// excludes other threads. Throws std::runtime_error if cuBLAS is not found (see
+// LoadBlas) or cannot make a handle.
 cublasHandle_t BlasOf(const CudaLaunch& launch);
 
 }  // namespace d2l

@@ -26,8 +26,8 @@ thread_local int current_gpu = -1;  // none
 thread_local int launch_error = 0;
 thread_local bool in_host_function = false;
 
-// Opens the memory of all GPUs to this thread while it lives, or shuts it.
-// Threads are shut out at first.
+// Allows or forbids this thread the access to all GPUs' memory, while it lives.
+// Threads have no access at first.
 class GpuMemoryAccess {
  public:
   // Negative if there are no protection keys.
@@ -58,7 +58,7 @@ constexpr std::size_t kHostFunctionEntries = 17;
 // A mapping has at least one byte.
 std::size_t MappedBytes(std::size_t bytes) { return bytes == 0 ? 1 : bytes; }
 
-// A GPU's clock has a start of its own.
+// Each GPU's clock starts at another time.
 std::int64_t ClockOf(int gpu) { return NowNanos() + gpu * 7'000'000'000; }
 
 }  // namespace
@@ -296,7 +296,7 @@ int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
     return kCudaInvalidValue;
   }
   Push(lock, stream, [this, word, least, &stream] {
-    // As a GPU does, it looks again and again.
+    // Polls again and again, as a GPU does.
     const auto reached = [&] {
       return static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) -
                                        least) >= 0;
@@ -312,8 +312,8 @@ int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
     Lock going_on(mutex_);
     stream.stalled = false;
   });
-  // With nothing before it, it waits from now on: other streams of its queue
-  // must not slip in before its thread has begun.
+  // If no work is before it, the stream is stalled from now on: other streams
+  // of its queue must not run before its thread has begun.
   if (stream.capture == nullptr && stream.pushed - stream.done == 1) {
     stream.stalled = true;
   }
@@ -371,7 +371,7 @@ int FakeCuda::LaunchGraph(CudaGraphHandle handle, CudaStreamHandle on) {
     violations_.push_back("a launch of a graph that the GPU does not have");
     return kCudaInvalidValue;
   }
-  // The work keeps it, if it is destroyed meanwhile.
+  // The work keeps the graph alive, if that is destroyed meanwhile.
   Push(lock, stream, [graph = it->second] {
     for (const auto& work : graph->work) work();
   });
@@ -408,7 +408,7 @@ int FakeCuda::RecordEvent(CudaEventHandle handle, CudaStreamHandle on) {
     return kCudaInvalidResourceHandle;
   }
   event.captured_in = stream.capture;
-  if (stream.capture != nullptr) return 0;  // it stands for an order only
+  if (stream.capture != nullptr) return 0;  // it only orders work
   auto point = std::make_shared<Point>();
   point->gpu = stream.gpu;
   event.latest = point;
@@ -627,7 +627,7 @@ std::string FakeCuda::ErrorText(int error) {
   }
 }
 
-// ---- What tests ask.
+// ---- For tests.
 
 std::int64_t FakeCuda::waits_for_room() {
   Lock lock(mutex_);

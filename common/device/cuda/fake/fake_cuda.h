@@ -7,35 +7,35 @@
 //     cuda.LaunchKernel(to.stream, [=] { y[0] = x[0] + 1; });
 //   });
 //
-// It does what the runtime's documentation promises, in the way that leaves
-// most room for mistakes: a stream is a thread of its own that runs what is
-// enqueued in order; an event can be recorded again, and a wait stands for the
-// record as of its call; a copy from pageable memory has read its source when
-// the call returns, one to pageable memory returns when it is done; GPUs have
-// clocks of their own; once a GPU's context is lost every call on it fails, and
-// no host function is called any more. "Kernels" are functions of the test.
+// It does what the runtime's documentation promises, in the way that exposes
+// most mistakes: a stream is a thread of its own that runs what is enqueued in
+// order; an event can be recorded again, and a wait refers to the latest record
+// at its call; a copy from pageable memory has read its source when the call
+// returns, one to pageable memory returns when it is done; GPUs have clocks of
+// their own; once a GPU's context is lost every call on it fails, and no host
+// function is called any more. "Kernels" are functions of the test.
 //
 // It blocks where CUDA may block: allocating and freeing memory, and making
-// streams and graphs, waits for all work of the GPU, that of page-locked memory
-// for all GPUs. (Streams and graphs that are destroyed are CUDA's to free once
-// their work is done.) A call that enqueues on a stream whose queue is full
-// waits for room, and until it has it every other call that enqueues waits,
-// too. A wait of that kind that lasts for half a minute, as one for a stalled
-// stream does, ends the program with a message.
+// streams and graphs, waits for all work of the GPU; for page-locked memory, of
+// all GPUs. (CUDA frees destroyed streams and graphs once their work is done.)
+// A call that enqueues on a stream whose queue is full waits for room, and
+// meanwhile every other call that enqueues waits, too. If such a wait lasts for
+// half a minute, as it does for a stalled stream, the program ends with a
+// message.
 //
 // A GPU's memory is not the host's: on x86 processors with protection keys, an
 // access from a thread other than a stream's, or from a host function, faults,
 // as on a machine with a GPU. Elsewhere such an access is not detected.
 //
-// A stream that is captured runs nothing. What CUDA does not permit of it, and
-// of events that are recorded on it, returns CUDA's error and spoils the
-// capture. Other streams cannot join a capture, as CUDA lets them.
+// A captured stream runs nothing. A call that CUDA does not permit on it, or on
+// events recorded on it, returns CUDA's error and invalidates the capture.
+// Unlike in CUDA, other streams cannot join a capture.
 //
-// Invalid calls are recorded (violations()): calls from a host function, a
-// stream or an event with another current device than its own, memory or a
-// graph that is not there.
+// violations() lists the invalid calls: calls from a host function, uses of a
+// stream or an event while another device is current, uses of memory or a graph
+// that does not exist.
 //
-// Thread-safe. Destroyed after every stream on it; it waits for their threads.
+// Thread-safe. Destroy it after every stream on it; it waits for their threads.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_FAKE_FAKE_CUDA_H_
 #define D2L_COMMON_DEVICE_CUDA_FAKE_FAKE_CUDA_H_
@@ -70,11 +70,11 @@ class FakeCuda final : public CudaApi {
     bool serial_host_functions = true;
     // Which GPUs can use each other's memory; none if false.
     bool peers = true;
-    // On one stream; a host function counts 17. CUDA does not document its own
-    // numbers.
+    // The bound of one stream's queue; a host function counts 17. CUDA does not
+    // document its own bound.
     std::size_t most_queued = 1024;
-    // How many queues of the hardware the streams share, one after the other:
-    // behind one that waits for a word, the others of its queue wait too.
+    // The number of hardware queues, which the streams share in turn: while one
+    // stream waits for a word, the others of its queue wait too.
     int hardware_queues = 1 << 20;
   };
 
@@ -110,29 +110,29 @@ class FakeCuda final : public CudaApi {
   int EnablePeerAccess(int gpu, int peer) override;
   std::string ErrorText(int error) override;
 
-  // What <<<…>>> is to a kernel.
+  // Launches a kernel, as <<<…>>> does.
   void LaunchKernel(CudaStreamHandle stream, std::function<void()> kernel);
-  // ErrorReporter::Report is ReportFromHost to a kernel.
+  // These kernels call ReportFromHost instead of ErrorReporter::Report.
 
-  // Whether GPUs' memory is kept from the host.
+  // Whether the host is kept from accessing GPU memory.
   static bool GuardsMemory();
   // Whether kernels can use these bytes: a GPU's memory, or pinned.
   bool IsReachable(const void* data, std::size_t bytes);
-  // Where the allocation that holds the address begins, and its bytes; null and
-  // 0 if there is none.
+  // The start and the size of the allocation that holds the address; null and 0
+  // if there is none.
   std::pair<const void*, std::size_t> BlockOf(const void* address);
 
-  // In a kernel: it did something that loses the GPU's context.
+  // For a kernel: makes an error that loses the GPU's context.
   void Crash(int gpu, int error);
   // The next call of this function returns `error` and does nothing.
   // "LaunchKernel" is one of them.
   void FailNext(const std::string& function, int error);
-  // From now on every call does: the runtime is gone.
+  // From now on every call fails, as if the runtime had ended.
   void Unload();
 
   // How often a call waited for room in a stream's queue.
   std::int64_t waits_for_room();
-  // How often a function was called; of all, if it is "". "pageable copies" are
+  // How often a function was called; "" counts all calls, "pageable copies"
   // those calls of CopyAsync that wait.
   std::int64_t Calls(const std::string& function);
   int events_created() { return static_cast<int>(Calls("CreateEvent")); }
@@ -143,7 +143,7 @@ class FakeCuda final : public CudaApi {
   int SwitchDevice(int gpu) override;
 
  private:
-  // What an event stands for.
+  // The point in a stream at which an event was recorded.
   struct Point {
     int gpu;
     bool done = false;
@@ -184,22 +184,22 @@ class FakeCuda final : public CudaApi {
 
   using Lock = std::unique_lock<std::mutex>;
 
-  // At the beginning of every call: the error it returns, 0 to go on.
+  // Called first by every function: the error to return, 0 to go on.
   int Enter(const char* function, int gpu);
-  // The same for one that enqueues, and for one that asks for an event.
+  // The same for functions that enqueue, and for those that query an event.
   int EnterOn(const char* function, const Stream& stream);
   int EnterFor(const char* function, const Event& event);
-  // The same for one that works on the thread's current device.
+  // The same for functions that work on the thread's current device.
   int EnterCurrent(const char* function);
   void Serve(Stream& stream);
   // May wait for room.
   void Push(Lock& lock, Stream& stream, std::function<void()> work,
             std::size_t entries = 1);
-  // Waits until `ready`; `what` is the call that does.
+  // Waits until `ready`; `what` names the call that waits.
   void WaitUntil(Lock& lock, const char* what,
                  const std::function<bool()>& ready);
-  // Waits for the work of a GPU; of all if it is kHost.
   bool SharesStalledQueue(const Stream& stream) const;
+  // Waits for the work of a GPU; of all if it is kHost.
   void WaitForWork(Lock& lock, const char* what, int gpu);
   void Stop(Stream& stream, Lock& lock);
   const Block* Find(const void* data, std::size_t bytes);

@@ -57,7 +57,7 @@ CudaGraph::CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches)
 }
 
 CudaGraph::~CudaGraph() {
-  // Where CUDA cannot be called, it stays.
+  // Where CUDA cannot be called, the graph is not destroyed.
   if (internal::in_cuda_callback || !stream_.is_running()) return;
   if (stream_.gpu().MakeCurrent() != 0) return;
   stream_.gpu().api().DestroyGraph(handle_);

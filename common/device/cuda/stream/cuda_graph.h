@@ -8,22 +8,23 @@
 //     graph.Launch(to);
 //   });
 //
-// A launch has the arguments of its recording: the same addresses, so memory of
-// the caller's that must be there, and the same random numbers. The scratch
-// memory of kernels is kept.
+// A launch uses the arguments of the recording: the same random numbers, and
+// the same addresses, so the caller must keep that memory. The graph keeps the
+// scratch memory of kernels.
 //
-// CUDA records another stream beside this one, so what other threads, and the
-// stream itself, enqueue meanwhile is no part of it; one graph at a time. In
-// the recording thread the stream takes launches only; anything else throws
-// std::logic_error. A recorded kernel has no ErrorRecord, so none that may
-// report an error can be recorded. Libraries that make what they need at their
-// first launch (cuBLAS) have made it before.
+// CUDA records on a separate stream, so work that other threads enqueue
+// meanwhile, also on this stream, is not part of the graph. One graph is
+// recorded at a time. In the recording thread the stream takes launches only;
+// other calls throw std::logic_error. A recorded kernel has no ErrorRecord, so
+// kernels that may report an error cannot be recorded. A library that sets
+// itself up at its first launch (cuBLAS) must have been used before.
 //
 // Errors: the constructor throws what `launches` throws, and
-// std::runtime_error, with CUDA's words, if CUDA does not record it. Launch
-// throws std::runtime_error, which the stream's Launch makes an AsyncError.
-// Thread-safety: Launch is const, and in one stream only. Ownership: the stream
-// outlives it. Launches that are enqueued still run when it is destroyed.
+// std::runtime_error, with CUDA's message, if CUDA cannot record the graph.
+// Launch throws std::runtime_error, which the stream's Launch makes an
+// AsyncError. Thread-safety: Launch is const, and for one stream only.
+// Ownership: the stream outlives it. Launches that are enqueued still run when
+// it is destroyed.
 //
 // It has run on a model of a GPU (fake_cuda.h) only.
 
@@ -47,17 +48,17 @@ class CudaGraph {
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
 
-  // In a launch of the stream.
+  // Call it in a launch of the stream.
   void Launch(const CudaLaunch& to) const;
 
-  // If this thread records: keeps the memory, which kernels use, as long as
-  // the graph.
+  // If this thread records a graph: keeps the memory, which kernels use, as
+  // long as the graph.
   static void Keep(const StorageRef& memory);
 
  private:
   friend class CudaStream;
 
-  // The one that this thread records on `stream`; else null.
+  // The graph that this thread records on `stream`; null for none.
   static CudaGraph* RecordedOn(const CudaStream& stream);
   void Add(const OpLabel& label,
            absl::FunctionRef<void(const CudaLaunch&)> launch);

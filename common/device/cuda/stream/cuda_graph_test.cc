@@ -1,4 +1,4 @@
-// CudaGraph, and what FakeCuda says of captures, on a model of a GPU.
+// CudaGraph on a model of a GPU, and FakeCuda's model of captures.
 
 #include "common/device/cuda/stream/cuda_graph.h"
 
@@ -40,7 +40,7 @@ class CudaGraphTest : public testing::Test {
                       cuda_.LaunchKernel(to.stream, std::move(kernel));
                     });
   }
-  // Launches that write these numbers down.
+  // Launches that append these numbers to seen_.
   std::function<void()> Numbers(std::vector<int> numbers) {
     return [this, numbers] {
       for (const int n : numbers) Launch([this, n] { seen_.push_back(n); });
@@ -50,7 +50,7 @@ class CudaGraphTest : public testing::Test {
     return stream_->Launch(OpLabel("program"),
                            [&](const CudaLaunch& to) { graph.Launch(to); });
   }
-  // Why it cannot be made.
+  // The message of why the graph cannot be made.
   std::string WhyNot(const std::function<void()>& launches) {
     try {
       const CudaGraph graph(*stream_, launches);
@@ -96,7 +96,7 @@ TEST_F(CudaGraphTest, MayBeEmpty) {
   stream_->Synchronize();
 }
 
-// One call for all of it; and no checkpoints in it.
+// One call launches all of it, without checkpoints in between.
 TEST_F(CudaGraphTest, IsOneOperationAndOneCall) {
   const std::int64_t events = cuda_.Calls("RecordEvent");
   const CudaGraph graph(*stream_, Numbers(std::vector<int>(100, 1)));
@@ -199,7 +199,7 @@ TEST_F(CudaGraphTest, TakesNothingButLaunches) {
                 HasSubstr("captures this thread's"));
     ExpectAsBefore();
   }
-  // Nothing is left behind.
+  // Every graph has been destroyed.
   EXPECT_EQ(cuda_.Calls("DestroyGraph"), cuda_.Calls("EndCapture"));
 }
 
@@ -297,7 +297,7 @@ class CaptureTest : public testing::Test {
     cuda_.DestroyStream(stream_);
     cuda_.DestroyStream(other_);
   }
-  // Everything fails from then on, until its end.
+  // Every call fails from then on, until the capture ends.
   void ExpectSpoiled() {
     EXPECT_EQ(cuda_.RecordEvent(event_, stream_),
               kCudaStreamCaptureInvalidated);

@@ -26,8 +26,8 @@ namespace {
 
 void RunCallback(void* log) { static_cast<StreamLog*>(log)->RunCallback(); }
 
-// When a GPU's context is lost nobody can say whether a callback that was
-// enqueued is still to come, so its log stays.
+// When a GPU's context is lost, CUDA may still call an enqueued callback, so
+// the log is never destroyed.
 void KeepForEver(std::shared_ptr<StreamLog> log) {
   static std::mutex& mutex = *new std::mutex;
   static auto& kept = *new std::vector<std::shared_ptr<StreamLog>>;
@@ -35,12 +35,12 @@ void KeepForEver(std::shared_ptr<StreamLog> log) {
   kept.push_back(std::move(log));
 }
 
-// How much room a host function takes in CUDA's queue, beside what every
-// operation does: 57 of them, with an event each, have been seen to fill it
+// The room that a host function takes in CUDA's queue, in addition to that of
+// any operation: 57 of them, with an event each, have been seen to fill it
 // (forums.developer.nvidia.com/t/220629).
 constexpr std::uint64_t kMoreOfHostFunction = 16;
 
-// Lets go on what waits for the word to reach `hold`.
+// Releases the streams that wait for the word to reach `hold`.
 void Release(std::uint32_t* released, std::uint32_t hold) {
   std::uint32_t now = __atomic_load_n(released, __ATOMIC_RELAXED);
   while (now < hold &&
@@ -61,7 +61,7 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
       api_(gpu.api()),
       bound_(static_cast<std::uint64_t>(options.max_queued_operations)),
       launch_bound_(static_cast<std::uint64_t>(options.max_queued_launches)),
-      // When the queue is full, half of it must be told apart.
+      // A full queue waits until half of it is done, so it needs a checkpoint.
       checkpoint_every_(
           std::clamp<std::uint64_t>(bound_ / 2, 1, kCheckpointEvery)) {
   int error = gpu_.MakeCurrent();
@@ -81,7 +81,7 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
 CudaStream::~CudaStream() {
   AwaitDone(log_->pushed());
   log_->UseRecords(nullptr);
-  // Without its context the GPU has nothing that could be given back.
+  // Without its context the GPU has nothing to release.
   if (!is_running()) {
     KeepForEver(log_);
     return;
@@ -129,12 +129,12 @@ std::uint64_t CudaStream::EnqueueLocked(const OpLabel& label,
     error = api_.TakeLaunchError();
   }
   launches_ += std::max<std::uint64_t>(1, internal::kernels_launched - kernels);
-  // Without a checkpoint one only waits for more than need be.
+  // If no checkpoint can be made, a wait only lasts longer than necessary.
   if (ticket.number + 1 - last_checkpoint_ >= checkpoint_every_ ||
       (internal::long_kernel_launched && last_checkpoint_ <= ticket.number)) {
     RecordCheckpoint();
   }
-  // What a lost GPU means every call says; otherwise the stream goes on.
+  // If the GPU is lost, every later call throws; otherwise the stream goes on.
   const bool lost = error != 0 && log_->NoteError(api_, error);
   if (thrown == nullptr && (error == 0 || lost)) return ticket.number;
   throw AsyncError(
@@ -153,7 +153,7 @@ void CudaStream::AwaitRoom(Lock& lock) {
     Poll();
     const bool operations = OperationsAreFull();
     if (!operations && !LaunchesAreFull()) return;
-    // Woken for a single free place one would soon wait again.
+    // A thread woken for a single free place would soon wait again.
     std::uint64_t end = log_->pushed();
     if (operations) {
       end = log_->completed() + std::max<std::uint64_t>(1, bound_ / 2);
@@ -200,8 +200,8 @@ std::uint64_t CudaStream::LaunchErased(const OpLabel& label,
 
 int CudaStream::LaunchTimed(StreamLog::Timing timing, const CudaLaunch& to,
                             LaunchFunction launch) {
-  // It begins when what comes before is done. If that has an event and is not
-  // done yet, the event serves both.
+  // The operation begins when the one before is done. If that one has an event
+  // and is not done yet, its event is used for both.
   if (!checkpoints_.empty() && checkpoints_.back().end == timing.number &&
       checkpoints_.back().event->timed() &&
       checkpoints_.back().event->Query() == kCudaNotReady) {
@@ -221,7 +221,7 @@ int CudaStream::LaunchTimed(StreamLog::Timing timing, const CudaLaunch& to,
 std::shared_ptr<EventState> CudaStream::DoRecord() {
   std::shared_ptr<CudaEvent> event;
   // Throws nothing if the GPU is lost: it is called where blocks of memory are
-  // let go of.
+  // released.
   const std::uint64_t number =
       Enqueue(OpLabel("record"), /*may_take_long=*/false,
               [&](const StreamLog::Ticket& ticket) {
@@ -240,7 +240,7 @@ std::uint64_t CudaStream::DoWait(const OpLabel& label,
   return Enqueue(
       label, /*may_take_long=*/true, [&](const StreamLog::Ticket& ticket) {
         log_->AddWait(ticket.number, event);
-        // One of a CPU stream is done, and poisoned.
+        // An event of a CPU stream is done here, and poisoned.
         if (event->type() != DeviceType::kCuda) return 0;
         const CudaEvent* const cuda =
             static_cast<const CudaEventState&>(*event).event();
@@ -251,15 +251,15 @@ std::uint64_t CudaStream::DoWait(const OpLabel& label,
 std::uint64_t CudaStream::DoCopy(const OpLabel& label, void* dst,
                                  const void* src, std::size_t bytes,
                                  CopyKind kind, bool pageable) {
-  // CUDA would take its time within the call, and overwrite what the program
-  // has although nothing valid is to be had; so it waits here and looks first.
+  // CUDA would wait within the call, and overwrite the program's memory even if
+  // an operation before has failed; so wait here and check first.
   if (pageable) AwaitDone(log_->pushed());
   return Enqueue(
       label, /*may_take_long=*/false, [&](const StreamLog::Ticket& ticket) {
         if (pageable && log_->Skip(ticket.number)) return 0;
         if (bytes == 0) return 0;
         const int error = api_.CopyAsync(dst, src, bytes, stream_);
-        // It returns when it is done, so no event need say so.
+        // The call returns when the copy is done, so no event is needed.
         if (error == 0 && pageable && kind == CopyKind::kDeviceToHost) {
           log_->Complete(ticket.number + 1);
         }
@@ -282,7 +282,7 @@ std::uint64_t CudaStream::DoHostCallback(const OpLabel& label,
 
 std::function<void()> CudaStream::DoStall() {
   std::uint32_t hold = 0;
-  // A checkpoint comes before it, so that what is there can be waited for.
+  // A checkpoint comes before the stall, so that earlier work can be awaited.
   const std::uint64_t number = Enqueue(
       OpLabel("stall"), /*may_take_long=*/true, [&](const StreamLog::Ticket&) {
         hold = ++holds_;
@@ -325,7 +325,7 @@ bool CudaStream::ReadBehind(std::uint64_t number, void* to, const void* from,
   return true;
 }
 
-// ---- How far the stream is.
+// ---- Progress.
 
 int CudaStream::RecordEvent(bool timed, std::shared_ptr<CudaEvent>* event) {
   int error = gpu_.NewEvent(timed, event);
@@ -374,7 +374,7 @@ CudaStream::Checkpoint CudaStream::CheckpointBehind(std::uint64_t number) {
   if (last_checkpoint_ <= number) {
     const int error = RecordCheckpoint();
     if (error == 0) return checkpoints_.back();
-    // The stream's progress cannot be known any more.
+    // From here on the stream's progress is unknown.
     log_->Lose(api_.ErrorText(error));
     return {};
   }
@@ -392,7 +392,7 @@ void CudaStream::Await(const Checkpoint& checkpoint) {
 
 void CudaStream::AwaitDone(std::uint64_t end) {
   const std::uint64_t count = std::min(end, log_->pushed());
-  // Once round, unless the stream is lost meanwhile.
+  // Loops once, unless the stream is lost meanwhile.
   while (log_->completed() < count) {
     Checkpoint behind;
     {

@@ -1,5 +1,5 @@
-// CudaStream: a stream of a GPU, one of CUDA's streams and a log of what is
-// on it.
+// CudaStream: a stream of a GPU, made of a CUDA stream and a log of its
+// operations.
 //
 //   CudaStream& stream = static_cast<CudaStream&>(CurrentStream(device));
 //   stream.Launch(OpLabel("axpy"), [=](const CudaLaunch& to) {
@@ -7,23 +7,23 @@
 //     Axpy<<<shape.blocks, shape.threads, 0, to.stream>>>(n, a, x, y);
 //   });
 //
-// Contract: see Stream. What is different from a CPU stream:
+// Contract: see Stream. Differences from a CPU stream:
 //   - The GPU skips nothing. Behind a failed operation kernels and copies to
 //     and from pinned memory run on with garbage, host callbacks and pageable
 //     copies are skipped, and all of them are marked as failed (StreamLog).
 //   - A failure becomes known when the operation is found to be done: by a
 //     wait, by an event, or because the queue is full.
 //   - An error that loses the GPU's context (an illegal address) cannot be
-//     mended: from then on every call throws it, except Record, whose event is
-//     complete and poisoned.
+//     repaired: from then on every call throws it, except Record, whose event
+//     is complete and poisoned.
 //   - Waiting for an event of a CPU stream blocks the caller.
-//   - CUDA may run the host callbacks of all streams on one thread. One that
-//     waits for another stream's callback may wait for ever.
-//   - CUDA has a bound of its own on what is queued. Whoever waits inside of
-//     CUDA for room holds up all threads that launch, so there is a second
-//     bound here, StreamOptions::max_queued_launches, which is met before.
+//   - CUDA may run the host callbacks of all streams on one thread. A callback
+//     that waits for another stream's callback may wait for ever.
+//   - CUDA has its own bound on queued work. A thread that waits inside CUDA
+//     for room blocks all threads that launch, so there is a second bound here,
+//     StreamOptions::max_queued_launches, which is reached first.
 //
-// How far a stream is
+// Progress of a stream
 //
 // CUDA reports no operation numbers. The stream's progress is known from
 // events: one after every kCheckpointEvery operations, one behind a long one (a
@@ -41,7 +41,7 @@
 // (`bazel run //common/device/cuda:benchmarks`, without a GPU). Sixteen is a
 // choice; on a GPU it has not been measured.
 //
-// QueuedOperations is as coarse, but 0 only, and always, when all is done.
+// QueuedOperations is equally coarse, but it is 0 if and only if all is done.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_STREAM_H_
 #define D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_STREAM_H_
@@ -73,32 +73,32 @@ class CudaStream final : public Stream {
  public:
   static constexpr std::uint64_t kCheckpointEvery = 16;
 
-  // Throws std::runtime_error if CUDA makes no stream.
+  // Throws std::runtime_error if CUDA cannot make a stream.
   CudaStream(CudaGpu& gpu, Device device, int index,
              const StreamOptions& options);
   ~CudaStream() override;
 
   // Calls `launch`, a callable `void(const CudaLaunch&)`, which launches one or
   // several kernels on the stream it is given, and returns the operation's
-  // number. Only one thread is in a launch of this stream at a time; `launch`
-  // must not wait and must not call into streams, but for launches on further
-  // streams (NcclGroup): then it makes this GPU current again. Waits while the
-  // queue is full; with launch blocking, until the operation is done (Finish
-  // then says whether it failed).
+  // number. Only one thread at a time runs a launch of this stream. `launch`
+  // must not wait and must not call into streams, except for launches on other
+  // streams (NcclGroup), after which it makes this GPU current again. Waits
+  // while the queue is full; with launch blocking, until the operation is done
+  // (Finish then says whether it failed).
   //
   // The label's stamps, if it has any, are written when the operation is known
-  // to be done. Events are the source of these times, and the clock of CudaGpu
-  // turns them into the host's: the beginning is when what comes before is
-  // done, some microseconds before the first kernel begins. An operation behind
-  // another that has stamps adds one event to the queue.
+  // to be done. The times come from events, and the clock of CudaGpu converts
+  // them to the host's: the beginning is the end of the work before, some
+  // microseconds before the first kernel begins. An operation behind another
+  // that has stamps adds one event to the queue.
   //
   // The launch is an NvtxRange under the label's name.
   //
-  // While this thread records a CudaGraph the launch is a part of that, and
-  // nothing of the above holds; the number means nothing.
+  // While this thread records a CudaGraph the launch becomes a part of the
+  // graph: nothing of the above holds, and the number has no meaning.
   //
-  // If CUDA does not take the launch, or `launch` throws, the operation has
-  // failed, and this call throws AsyncError; the stream goes on.
+  // If CUDA rejects the launch, or `launch` throws, the operation has failed,
+  // and this call throws AsyncError; the stream goes on.
   template <typename F>
   std::uint64_t Launch(const OpLabel& label, const F& launch) {
     return LaunchErased(label, launch);
@@ -106,30 +106,30 @@ class CudaStream final : public Stream {
 
   std::int64_t QueuedOperations() override;
 
-  // By way of page-locked memory, of which a stream has one number: a thread
-  // that comes while another uses it gets false.
+  // Reads through page-locked memory, of which a stream has room for one
+  // number: returns false while another thread uses that.
   bool ReadBehind(std::uint64_t number, void* to, const void* from,
                   std::size_t bytes, SourceLocation requested_at) override;
 
-  // For the end of the process, all streams first, then each: from Shutdown on
-  // host callbacks are skipped, and nothing is stalled; Drain waits for what
-  // is queued, and from then on no CUDA is called: what is enqueued counts as
-  // skipped.
+  // For the end of the process: call Shutdown on all streams, then Drain on
+  // each. From Shutdown on, host callbacks are skipped and nothing is stalled.
+  // Drain waits for the queued work; afterwards CUDA is not called, and new
+  // operations count as skipped.
   void Shutdown() override;
 
   CudaGpu& gpu() const { return gpu_; }
-  // False once the GPU, or the program, is gone.
+  // False once the GPU is lost or the program is ending.
   bool is_running() const {
     return log_->state() == StreamLog::State::kRunning;
   }
 
-  // A library's state for this stream (see cuda_blas.h). Used within a launch,
-  // and destroyed before CUDA's stream is.
+  // A library's state for this stream (see cuda_blas.h). Use it within a
+  // launch; it is destroyed before the CUDA stream.
   std::shared_ptr<void>& library_state() { return library_state_; }
 
  private:
   friend class CudaGraph;
-  // Holds mutex_. What a lost stream drops goes without it, see StreamLog.
+  // Holds mutex_, and calls StreamLog::DropPending after unlocking it.
   class Lock : public std::unique_lock<std::mutex> {
    public:
     explicit Lock(CudaStream& stream)
@@ -143,7 +143,8 @@ class CudaStream final : public Stream {
     StreamLog& log_;
   };
 
-  // Operations below `end` are done when the event is, and so many launches.
+  // When the event is done, so are operations below `end` and `launches`
+  // launches.
   struct Checkpoint {
     std::uint64_t end = 0;
     std::shared_ptr<CudaEvent> event;
@@ -161,7 +162,7 @@ class CudaStream final : public Stream {
                        bool pageable) override;
   std::uint64_t DoHostCallback(const OpLabel& label,
                                std::function<void()> callback) override;
-  // The GPU waits for a word of host memory (CudaApi::WaitForWord), which is no
+  // The GPU waits for a word of host memory (CudaApi::WaitForWord), not in a
   // host callback.
   std::function<void()> DoStall() override;
   void DoDrain() override;
@@ -172,10 +173,9 @@ class CudaStream final : public Stream {
   // CUDA's error.
   int LaunchTimed(StreamLog::Timing timing, const CudaLaunch& to,
                   LaunchFunction launch);
-  // Takes a number; on a stream that does not run, that is all. may_take_long:
-  // for reasons of its own; see above.
+  // Takes a number; calls `issue` if the stream runs. may_take_long: see above.
   std::uint64_t Enqueue(const OpLabel& label, bool may_take_long, Issue issue);
-  // The same with the lock, where there is room.
+  // The same, with the lock held and with room in the queue.
   std::uint64_t EnqueueLocked(const OpLabel& label, bool may_take_long,
                               Issue issue);
   bool OperationsAreFull() const {
@@ -187,7 +187,7 @@ class CudaStream final : public Stream {
   void AwaitRoom(Lock& lock);
   void Await(const Checkpoint& checkpoint);
 
-  // These with the lock. The first two return CUDA's error.
+  // Call these with the lock held. The first two return CUDA's error.
   int RecordEvent(bool timed, std::shared_ptr<CudaEvent>* event);
   int RecordCheckpoint();
   void AddCheckpoint(std::uint64_t end, std::shared_ptr<CudaEvent> event);
@@ -195,7 +195,7 @@ class CudaStream final : public Stream {
   void Poll();
   Checkpoint CheckpointBehind(std::uint64_t number);
 
-  const std::shared_ptr<StreamLog> log_;  // the ledger of failures, too
+  const std::shared_ptr<StreamLog> log_;  // also the ledger of failures
   CudaGpu& gpu_;
   CudaApi& api_;
   const std::uint64_t bound_;
@@ -207,15 +207,15 @@ class CudaStream final : public Stream {
 
   std::mutex reading_;  // held while memory_->number is used
 
-  std::mutex recording_;  // held while a graph is
-  // What CUDA records. It stays, since a library's state may know it.
+  std::mutex recording_;  // held while a graph is recorded
+  // The stream that CUDA records. It is kept: a library's state may use it.
   CudaStreamHandle recorded_ = nullptr;
 
-  std::mutex mutex_;  // one thread enqueues; guards what follows
+  std::mutex mutex_;  // held to enqueue; guards what follows
   std::deque<Checkpoint> checkpoints_;
   std::uint64_t last_checkpoint_ = 0;  // how many operations are before it
   std::uint64_t launches_ = 0;         // see StreamOptions
-  std::uint64_t launches_done_ = 0;    // known to be
+  std::uint64_t launches_done_ = 0;    // known to be done
   std::uint32_t holds_ = 0;            // how often Stall was called
 
   std::atomic<std::int64_t> waiting_for_room_{0};

@@ -1,5 +1,5 @@
-// What the stream adds to CUDA's own calls, with a CUDA that does nothing: so
-// it runs without a GPU, and is no figure of a GPU.
+// The cost that the stream adds to CUDA's own calls, measured with a CUDA that
+// does nothing: it runs without a GPU, and says nothing about a GPU.
 
 #include <cstddef>
 #include <new>
@@ -26,7 +26,7 @@ class NoOpCuda final : public CudaApi {
   }
   int DestroyStream(CudaStreamHandle) override { return 0; }
   int CreateEvent(bool, CudaEventHandle* event) override {
-    // Only compared with null.
+    // The handle is only compared with null.
     *event = reinterpret_cast<CudaEventHandle>(this);
     return 0;
   }

@@ -1,5 +1,5 @@
-// What CudaStream does beyond the contract of every stream, on a model of a
-// GPU whose host functions run one at a time.
+// What CudaStream does beyond the contract of Stream, on a model of a GPU whose
+// host functions run one at a time.
 
 #include "common/device/cuda/stream/cuda_stream.h"
 
@@ -33,10 +33,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// Time for something that must not happen to happen.
+// Time in which something that must not happen could happen.
 constexpr std::chrono::milliseconds kGrace(50);
 
-// A kernel that does not end before it is opened.
+// A kernel that does not end before the gate is opened.
 class Gate {
  public:
   std::function<void()> kernel() {
@@ -88,7 +88,7 @@ class CudaStreamTest : public testing::Test {
     });
   }
 
-  // A kernel that finds index `index` wrong.
+  // A kernel that reports that `index` is out of range.
   std::uint64_t LaunchBad(
       CudaStream& stream, std::int64_t index = 7,
       std::function<void()> before = [] {}) {
@@ -326,7 +326,7 @@ TEST_P(CudaBoundTest, IsNeverExceeded) {
   EXPECT_EQ(exceeded, 0);
 }
 
-// Waits for room, by their names.
+// Records the names of waits for room.
 class WaitsForRoom : public DeviceListener {
  public:
   WaitsForRoom() { AddDeviceListener(this, kWaits); }
@@ -335,10 +335,10 @@ class WaitsForRoom : public DeviceListener {
     if (record.for_room) names.push_back(record.what);
   }
 
-  std::vector<std::string> names;  // read once nobody enqueues any more
+  std::vector<std::string> names;  // read once no thread enqueues
 };
 
-// Who waits within CUDA for room holds up everybody else who enqueues.
+// A thread that waits within CUDA for room blocks all threads that enqueue.
 TEST_F(CudaStreamTest, ItsOwnQueueIsFullBeforeCudasIs) {
   struct Kind {
     const char* name;
@@ -379,7 +379,7 @@ TEST_F(CudaStreamTest, ItsOwnQueueIsFullBeforeCudasIs) {
         ++enqueued;
       }
     });
-    // Until it waits.
+    // Loops until the producer waits.
     int before;
     do {
       before = enqueued;
@@ -531,7 +531,7 @@ TEST_F(CudaStreamTest, TheFirstOfTwoCausesIsTold) {
     ASSERT_NE(error, nullptr);
     EXPECT_THAT(error->failure().what,
                 HasSubstr(wait_first ? "index 40" : "index 50"));
-    // The other one was a consequence, or came later: it has been told too.
+    // The other failure was a consequence or came later: it was reported, too.
     waiter->Finish(Launch(*waiter), "Item", {});
     EXPECT_THROW(stream_->Synchronize(), AsyncError);
   }
@@ -598,8 +598,8 @@ TEST_F(CudaStreamTest, AWaitStandsThoughItsEventIsUsedAgain) {
   std::atomic<int> too_early{0};
   Launch(*stream_, gate.kernel());
   for (int i = 0; i < 10; ++i) {
-    // Nobody keeps the event, so the pool hands it to the next Record. The
-    // stream itself holds on to it until it is done.
+    // The event is released, so the pool gives it to the next Record. The
+    // stream itself keeps it until it is done.
     waiter->Wait(stream_->Record());
     third->Record().Synchronize();
   }
@@ -727,15 +727,15 @@ TEST_F(CudaStreamTest, ALostGpuIsToldWithWhatWasInFlight) {
   int host = 0;
   EXPECT_THROW(stream_->CopyAsync(&host, &host, 4, CopyKind::kDeviceToHost),
                AsyncError);
-  // Called where memory is let go of, so it throws nothing.
+  // Record is called where memory is released, so it throws nothing.
   const Event event = stream_->Record();
   EXPECT_TRUE(event.Query());
   EXPECT_THROW(event.Synchronize(), AsyncError);
-  // A stream of the same GPU finds out on its own.
+  // A stream of the same GPU notices the loss by itself.
   auto error = LateError([&] { Launch(*same_gpu); });
   ASSERT_NE(error, nullptr);
   EXPECT_THAT(error->what(), HasSubstr("cudaErrorIllegalAddress"));
-  // Another GPU is none the worse, but what comes from the first is.
+  // Another GPU is unaffected, until it waits for an event of the first.
   Launch(elsewhere);
   elsewhere.Synchronize();
   elsewhere.Wait(event);
@@ -747,7 +747,7 @@ TEST_F(CudaStreamTest, ALostGpuIsToldWithWhatWasInFlight) {
 
 TEST_F(CudaStreamTest, ALossComesOnTopOfAFailure) {
   const std::uint64_t bad = LaunchBad(*stream_);
-  stream_->WaitFor(bad);  // known, and told to nobody
+  stream_->WaitFor(bad);  // known, but not reported
   Gate gate;
   Launch(*stream_, [this, held = gate.kernel()] {
     held();
@@ -799,7 +799,7 @@ TEST_F(CudaStreamTest, StampsAreOnTheHostsClock) {
   }
   stream.WaitFor(number);
   const std::int64_t after = NowNanos();
-  // By as much the clocks may have been compared wrongly.
+  // The comparison of the clocks may be wrong by this much.
   const std::int64_t error = other_gpu_.Clock()->uncertainty_nanos + 2000;
   for (const OpStamps& of_one : stamps) {
     EXPECT_GE(of_one.begin, before - error);
@@ -809,7 +809,7 @@ TEST_F(CudaStreamTest, StampsAreOnTheHostsClock) {
   EXPECT_GE(stamps[1].begin, stamps[0].end - 2000);
 }
 
-// Writes down what it is told.
+// Records its calls.
 class Marker : public RangeMarker {
  public:
   void Push(const char* name) override { told.push_back(name); }
@@ -878,7 +878,7 @@ TEST_F(CudaStreamTest, NoKernelsTimeBeginsWhileItsStreamIsIdle) {
   Launch(*stream_);
   other->Wait(stream_->Record());
   other->Synchronize();
-  // Now the event before the kernel is done, and its stream was not asked.
+  // Now the event before the kernel is done, but the stream was not polled.
   const Timer timer;
   while (timer.Nanos() < 5'000'000) {
   }
@@ -943,7 +943,7 @@ TEST_F(CudaStreamTest, ACopyToTheProgramNeedsNoEventBehindIt) {
   EXPECT_EQ(cuda_.Calls("RecordEvent"), events);
 }
 
-// Streams that are made wait for a stalled one, but others' events do not.
+// Making a stream waits for a stalled one, but other streams' events do not.
 TEST_F(CudaStreamTest, MakingAStreamHoldsUpNoEvents) {
   constexpr int kInAPage = 4096 / sizeof(StreamMemory);
   std::vector<StreamMemory*> taken(kInAPage - 1);  // one is of stream_
@@ -965,7 +965,7 @@ TEST_F(CudaStreamTest, MakingAStreamHoldsUpNoEvents) {
   for (StreamMemory* const memory : taken) gpu_.ReturnStreamMemory(memory);
 }
 
-// Of the model: what would hang on a GPU must not pass here.
+// Tests the model: what would hang on a GPU must not pass here.
 TEST_F(CudaStreamTest, TheModelWaitsWhereCudaMay) {
   std::unique_ptr<CudaStream> full =
       Make(2, /*bound=*/4096, /*launches=*/1 << 20);
@@ -1010,7 +1010,7 @@ TEST_F(CudaStreamTest, TheModelWaitsWhereCudaMay) {
 
 // ---- The end.
 
-// Streams that have been drained are not destroyed, nor what they use.
+// Streams that have been drained, and what they use, are never destroyed.
 std::vector<std::unique_ptr<CudaStream>>& Drained() {
   static auto& streams = *new std::vector<std::unique_ptr<CudaStream>>;
   return streams;
@@ -1034,8 +1034,7 @@ TEST(CudaStreamEndTest, NoCudaIsCalledOnceTheStreamIsDrained) {
   testing::internal::CaptureStderr();
   stream.Drain();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  // The gate may or may not have been skipped; nothing behind it ran but the
-  // kernel.
+  // The gate may or may not have been skipped; behind it only the kernel ran.
   EXPECT_EQ(ran, 100);
   const std::int64_t calls = cuda.Calls("");
   auto owned = std::make_shared<int>(0);

@@ -10,7 +10,7 @@ static_assert(sizeof(ErrorRecord) == 64);
 
 namespace {
 
-// Of ncclResult_t, whose numbers NCCL keeps.
+// The names of ncclResult_t, whose numbers are fixed.
 const char* NcclErrorName(std::int64_t error) {
   switch (error) {
     case 1:
@@ -35,7 +35,7 @@ const char* NcclErrorName(std::int64_t error) {
 
 }  // namespace
 
-// The words are those of common/kernels/cpu.
+// The texts are the same as in common/kernels/cpu.
 std::string DeviceErrorText(const ErrorRecord& record) {
   switch (record.code) {
     case DeviceError::kIndexOutOfRange:

@@ -9,7 +9,7 @@
 // Each stream has a record in host memory that its GPU can access. A kernel
 // that finds an error writes it there and goes on; it never traps, which would
 // cost the whole program its GPU. Only the first error to claim the record is
-// reported; of several, which one that is is not determined. The host reads the
+// reported; which one of several that is, is not determined. The host reads the
 // record once the operation is known to be done (see StreamLog).
 //
 // For .cu and .cc files. Report is for kernels; an ErrorReporter is a plain
@@ -66,8 +66,8 @@ struct ErrorReporter {
 // "index 7 at position 3 is out of range; valid are 0..5", as on the CPU.
 std::string DeviceErrorText(const ErrorRecord& record);
 
-// The same as Report, for what the host finds out about a GPU's work before it
-// is done.
+// The same as Report, for errors in a GPU's work that the host finds before the
+// work is done.
 void ReportFromHost(const ErrorReporter& errors, DeviceError code,
                     std::int64_t position, std::int64_t a = 0,
                     std::int64_t b = 0);

@@ -19,7 +19,7 @@
 namespace d2l {
 namespace {
 
-// The smallest power of two from n on.
+// The smallest power of two that is at least n.
 std::uint64_t RoundUp(std::int64_t n) {
   std::uint64_t size = 1;
   while (size < static_cast<std::uint64_t>(n)) size *= 2;
@@ -31,7 +31,7 @@ std::uint64_t RoundUp(std::int64_t n) {
 StreamLog::StreamLog(std::string stream_name, std::int64_t bound)
     : stream_name_(std::move(stream_name)),
       label_mask_(RoundUp(bound) - 1),
-      // Not constructed: of a large ring only what is used becomes memory.
+      // Not constructed: the unused part of a large ring takes no memory.
       labels_(static_cast<OpLabel*>(
           ::operator new((label_mask_ + 1) * sizeof(OpLabel)))) {}
 
@@ -124,12 +124,12 @@ void StreamLog::Conclude(CudaApi& api, int error, std::uint64_t end) {
 
 void StreamLog::Resolve(std::uint64_t done) {
   for (PendingWait wait; FirstWait(done, &wait); wait = {}) {
-    // The wait is done, and so is what it waited for. Its stream's log may ask
-    // this one in turn, about operations from before this wait; none of these
-    // waits any more, so that goes no deeper than there are streams.
+    // The wait is done, and so is its event. The log of the event's stream may
+    // call this one in turn, about operations before this wait; those no longer
+    // wait, so the recursion is at most as deep as there are streams.
     FailurePtr failure = wait.event->failure();
     MutexLock lock(mutex_);
-    // Another thread may have been as far.
+    // Another thread may have handled this wait.
     if (waits_.empty() || waits_.front().number != wait.number) continue;
     waits_.pop_front();
     if (failure == nullptr) continue;
@@ -174,7 +174,7 @@ void StreamLog::RunCallback() {
     callbacks_.pop_front();
   }
   const std::uint64_t number = next.number;
-  // What comes before it is done.
+  // All operations before it are done.
   Resolve(number);
   if (shut_down_.load(std::memory_order_acquire)) {
     MutexLock lock(mutex_);
@@ -254,7 +254,7 @@ void StreamLog::Drop() {
 }
 
 std::uint64_t StreamLog::Restart() {
-  // Whatever used the other record came before the failure, and is done.
+  // All operations that used the other record are done.
   record_ = 1 - record_;
   __atomic_store_n(&records_[record_].claimed_by, 0ull, __ATOMIC_RELEASE);
   return pushed();
@@ -290,7 +290,7 @@ void CudaEventState::Block() {
 }
 
 FailurePtr CudaEventState::failure() {
-  // It is done, even if its own stream does not know yet.
+  // The operation is done, even if its stream has not noticed that yet.
   log_->Resolve(number_ + 1);
   return log_->FailureOf(number_);
 }

@@ -7,8 +7,8 @@
 //   if (FailurePtr failure = log.FailureOf(41)) …
 //
 // A GPU skips nothing: behind a failed operation kernels and copies run on,
-// with garbage. So the log records from where on results are invalid, which is
-// known late, when operations are known to be done. An operation fails
+// with garbage. So the log records from where on results are invalid. It learns
+// that late, when operations are known to be done. An operation fails
 //   - through a host callback that throws, which is known at once;
 //   - through a kernel that writes an error to the stream's ErrorRecord, which
 //     is read when the operation is done;
@@ -18,9 +18,9 @@
 // The first of them opens a failed interval of the FailureLedger, which lasts
 // until Report: all failures in between are only consequences.
 //
-// There are two error records. Operations enqueued after a report write into
-// the other one, which those from before cannot reach any more: by then all
-// operations that used it are done.
+// There are two error records. Operations enqueued after a report use the other
+// one; no earlier operation can still write to it, since all that used it are
+// done by then.
 //
 // The log keeps the label of every operation that is not known to be done, in
 // a ring as large as the stream's bound.
@@ -57,19 +57,19 @@ class StreamLog final : public FailureLedger {
   StreamLog(std::string stream_name, std::int64_t bound);
   ~StreamLog() override;
 
-  // records: two, both empty, for the operations from here on; null once the
-  // stream is going and everything is done.
+  // records: two empty ones, for the operations from here on; null when the
+  // stream is destroyed and everything is done.
   void UseRecords(ErrorRecord* records);
 
   enum class State {
     kRunning,
-    kLost,   // the GPU's context is; see Lose
-    kEnded,  // the program is; see End
+    kLost,   // the GPU's context is lost; see Lose
+    kEnded,  // the program has ended; see End
   };
   State state() const { return state_.load(std::memory_order_acquire); }
 
   // How many operations there are, and how many are known to be done. If the
-  // stream does not run, nothing will become done any more: all count as done.
+  // stream does not run, no operation completes any more: all count as done.
   std::uint64_t pushed() const override {
     return pushed_.load(std::memory_order_acquire);
   }
@@ -85,7 +85,7 @@ class StreamLog final : public FailureLedger {
     std::uint64_t number;
     ErrorReporter errors;
   };
-  // Takes the next number. Fewer than `bound` operations are not done.
+  // Takes the next number. Fewer than `bound` operations are pending.
   Ticket Begin(const OpLabel& label);
 
   // Operation `number` waits for `event`, and fails if that is poisoned.
@@ -100,47 +100,46 @@ class StreamLog final : public FailureLedger {
   };
   void AddTiming(Timing timing);
 
-  // Operation `number` calls `callback`. They are run in the order in which
-  // they are added, unless CUDA does not take the last one.
+  // Operation `number` calls `callback`. Callbacks run in the order in which
+  // they are added. TakeLastCallback removes the last one, if CUDA rejects it.
   void AddCallback(std::uint64_t number, std::function<void()> callback);
   std::function<void()> TakeLastCallback();
 
   // ---- What happens to operations.
 
-  // All operations below `done` are done. Writes their stamps and finds out
-  // which failed, and then says so in completed().
+  // All operations below `done` are done: writes their stamps, finds out which
+  // failed, and then raises completed().
   void Complete(std::uint64_t done);
 
-  // The same for failures alone. For host callbacks: calls no CUDA.
+  // The same for failures only; calls no CUDA, so host callbacks can use it.
   void Resolve(std::uint64_t done);
 
-  // Asks `event`, which is behind all operations below `end`, or waits for it.
-  // False if it is not done yet. If CUDA gives another error than that, the
-  // stream's progress cannot be known any more: it is lost.
+  // Look polls `event`, which is behind all operations below `end`; false if it
+  // is not done yet. Await waits for it. If CUDA returns another error, the
+  // stream's progress is unknown, so the stream is lost.
   bool Look(CudaEvent& event, std::uint64_t end);
   void Await(CudaEvent& event, std::uint64_t end);
 
-  // Runs the next host callback, or skips it: on the thread that CUDA calls.
+  // Runs or skips the next host callback; called on CUDA's thread.
   void RunCallback();
 
   // The launch of `number` failed. Returns the failure for the caller.
   FailurePtr FailLaunch(std::uint64_t number, std::string what,
                         std::exception_ptr cause);
 
-  // The GPU's context is lost: what was in flight has failed, and so will
-  // everything that comes. Behind this, Look, Await, NoteError and End comes
-  // DropPending.
+  // The GPU's context is lost: all pending and later operations fail. Call
+  // DropPending after Lose, Look, Await, NoteError and End.
   void Lose(const std::string& error_text);
-  // What a CUDA call on behalf of the stream has returned: loses or ends the
-  // stream if it is that kind of error. True if the stream does not run.
+  // Takes the error of a CUDA call for the stream, and calls Lose or End if it
+  // is of that kind. Returns true if the stream does not run.
   bool NoteError(CudaApi& api, int error);
 
   // The program is ending: from now on host callbacks are skipped.
   void Shutdown() { shut_down_.store(true, std::memory_order_release); }
-  // From now on nothing is enqueued at all; it counts as skipped and done.
+  // From now on nothing is enqueued; operations count as skipped and done.
   void End();
   // If the stream does not run any more: destroys the callbacks that will not
-  // run, and the waits. For a thread that holds no lock.
+  // run, and the waits. Call it without locks.
   void DropPending() {
     if (state() != State::kRunning) Drop();
   }
@@ -159,12 +158,12 @@ class StreamLog final : public FailureLedger {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return labels_[number & label_mask_];
   }
-  // What CUDA says of an event behind all operations below `end`.
+  // Handles CUDA's answer on an event behind all operations below `end`.
   void Conclude(CudaApi& api, int error, std::uint64_t end);
   void Drop();
   // The first wait, if it is below `done`.
   bool FirstWait(std::uint64_t done, PendingWait* wait);
-  // The operation that the record names has failed, if it is below `done`.
+  // Marks the operation that the record names as failed, if it is below `done`.
   void OpenFromRecord(std::uint64_t done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::uint64_t Restart() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -177,7 +176,7 @@ class StreamLog final : public FailureLedger {
   std::atomic<State> state_{State::kRunning};
   std::atomic<bool> shut_down_{false};
 
-  Mutex timings_mutex_;  // held while CUDA is asked
+  Mutex timings_mutex_;  // held while CUDA is called
   std::deque<Timing> timings_ ABSL_GUARDED_BY(timings_mutex_);
 
   ErrorRecord* records_ ABSL_GUARDED_BY(mutex_) = nullptr;
