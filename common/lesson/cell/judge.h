@@ -4,7 +4,7 @@
 //   const Judgement j = Less(t["both"].completion, t["one by one"].completion,
 //                            1.1);
 //   j.verdict;   // Verdict::kHolds
-//   j.number;    // "1.89x": so many times as long one by one takes
+//   j.number;    // "1.89x": how many times as long one by one takes
 //   j.evidence;  // "needs 1.10x or more; 95 %: 1.88-1.91"
 //
 // A judgement is about one number, which has one interval. It HOLDS if the
