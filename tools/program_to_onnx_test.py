@@ -136,7 +136,7 @@ CASES = {
   %12 = add(%11, %11) : float32[3, 4]
   return %9, %12, %x""",
 }
-# Those of programs that compute no output from given inputs, with the reason.
+# Primitives that programs cannot export, by the reason.
 NOT_EXPORTED = {
     "random numbers": ["rand", "randn", "randint"],
     "numbers that nobody has written": ["empty"],

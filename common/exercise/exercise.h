@@ -51,7 +51,7 @@ struct WrongAnswer {
   std::string got;
   std::string expected;
   std::string look;  // a hint: a sentence or two
-  // Printed between the two as it is, such as a drawing.
+  // Lines between the two, printed unchanged, such as a drawing.
   std::string evidence = "";
 };
 

@@ -3,8 +3,8 @@
 //   const Tensor x = FromVector(RandomNumbers(7, 1), {7}, device);
 //   Gate gate(DefaultStream(device));
 //   Requests asked;
-//   const double got = answer(x);  // asks for work behind the gate
-//   asked.operations;              // so many
+//   const double got = answer(x);  // enqueues work after the gate
+//   asked.operations;              // the number of operations
 //   if (gate.TimedOut()) …         // the answer waited for the device
 //   gate.Open();
 

@@ -258,7 +258,7 @@ D2L_HOST_DEVICE inline T Sigmoid(T x) {
   T a = CopySign(x, T{-1});
   a = Select(a < F::kExpMin, F::kExpMin, a);
   const T e = ExpInRange(a);
-  // As e t or 1 - t: the quotient's error then weighs less.
+  // Computes e t or 1 - t: the quotient's error then weighs less.
   const T t = e / (T{1} + e);
   const T c = Select(x < T{0}, e, T{1});
   return Fma(-c, t, c);

@@ -14,7 +14,7 @@
 // that there are few roundings to float. Integers wrap around, so they are
 // unsigned; a run of bytes fits 32 bits.
 //
-// Merge is associative, but for the roundings of sums: each back end fixes
+// Merge is associative, except for the roundings of sums: each back end fixes
 // their order. Pure functions.
 
 #ifndef D2L_COMMON_KERNELS_REDUCTIONS_H_

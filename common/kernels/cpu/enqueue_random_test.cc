@@ -49,7 +49,7 @@ T ElementAt(const RandomArgs& args, std::int64_t i) {
   return T{};
 }
 
-// The bytes of the draw, between guards, on a device with so many cores.
+// The bytes of the draw, between guards, on a device with `cores` cores.
 std::vector<unsigned char> Draw(RandomArgs args, int cores) {
   constexpr std::size_t kGuards = 64;
   constexpr unsigned char kGuard = 0xA5;

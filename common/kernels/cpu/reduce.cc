@@ -81,7 +81,7 @@ struct ArgMaxLoops : ArgMax<Element> {
   static HWY_NOINLINE void AddStrip(State* states, const T* x,
                                     const std::int64_t* offsets, int rows,
                                     std::int64_t width, std::int64_t begin) {
-    // As wide as the elements, so that both fit the same vectors.
+    // The index is as wide as the elements, so that both fit the same vectors.
     using Index = BitsOf<T>;
     T value[kTile];
     Index index[kTile];

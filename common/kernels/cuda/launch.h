@@ -34,7 +34,7 @@ void Launch(const CudaLaunch& launch, const BinaryArgs& args);
 void Launch(const CudaLaunch& launch, const WhereArgs& args);
 void Launch(const CudaLaunch& launch, const FusedArgs& args);
 void Launch(const CudaLaunch& launch, const SoftmaxArgs& args);
-// By cuBLAS, or, if it is small, by a kernel of our own (gemm_call.h says
+// cuBLAS computes it, or a kernel of our own if it is small (gemm_call.h says
 // which).
 void Launch(const CudaLaunch& launch, const MatMulArgs& args);
 void Launch(const CudaLaunch& launch, const CatArgs& args);

@@ -39,7 +39,7 @@ void Conv2d(const Conv2dArgs& args);
 
 struct Im2colRange {
   std::int64_t first_channel, last_channel;  // up to last_channel - 1
-  // Of the rows (n, oh) of all outputs.
+  // Of the rows (n, oh) of all outputs, [first_row, last_row).
   std::int64_t first_row, last_row;
 };
 

@@ -1,5 +1,5 @@
-// The transforms of winograd.cc, of sixteen tiles at a time, with vectors: lane
-// l of what is read and written belongs to tile l.
+// The transforms of winograd.cc for sixteen tiles at a time, with vectors: lane
+// l of the inputs and outputs belongs to tile l.
 //
 // A transformed tile has 36 numbers, number i of lane l at [i * step + l]. The
 // others are smaller: a quad is four numbers of a row of a tile, side by side,

@@ -122,7 +122,7 @@ inline ReducePlan PlanWhole(std::int64_t outputs, std::int64_t n,
   const std::int64_t steps = outputs >= kMany ? 4 : 1;
   int lane_bits = Bits(CeilDiv(n, kReduceStep * steps), kReduceThreadBits);
   if (columns) {
-    // A warp of neighbouring outputs, if there are so many.
+    // A warp of neighbouring outputs, if there are that many.
     constexpr int kWarpBits = 5;
     lane_bits =
         std::min(lane_bits, kReduceThreadBits - Bits(outputs, kWarpBits));
