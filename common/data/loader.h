@@ -14,8 +14,8 @@
 // One thread at a time may use a loader. The dataset outlives it and does not
 // change. Errors: the constructor throws std::invalid_argument for a batch size
 // below 1, a label that is no class, images and labels that differ in number,
-// and a device that does not exist; Next throws OutOfMemoryError, also for the
-// thread's, and can then be called again.
+// and a device that does not exist; Next throws OutOfMemoryError, even if it
+// occurred in the thread, and can then be called again.
 
 #ifndef D2L_COMMON_DATA_LOADER_H_
 #define D2L_COMMON_DATA_LOADER_H_

@@ -203,7 +203,7 @@ class LayerDrawing {
         canvas_.Put(x, first_track + wire.track, Horizontal(wire.net));
       }
     }
-    // Is drawn over the rows: a wire that crosses another is not joined to it.
+    // Drawn over the rows: a wire that crosses another is not joined to it.
     for (const Wire& wire : *wires) {
       const int turn = wire.track < 0 ? row_ : first_track + wire.track;
       for (int y = row_; y < turn; ++y) {

@@ -150,7 +150,7 @@ bool IsShown(const ProfiledSpan& span) {
   return span.kind != ProfiledKind::kRange;
 }
 
-// One span of a picture, or neighbours too thin to be seen apart.
+// One span of a picture, or neighbours too thin to distinguish.
 struct DrawnSpan {
   TimelineSpan span;
   int count;

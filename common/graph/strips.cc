@@ -68,8 +68,8 @@ class Strips::Builder {
       step.out = Define(node.outputs[0]);
       to_.steps_.push_back(step);
       for (const ValueId value : node.inputs) {
-        // Is freed only now, so that the loop's result has another slot: with
-        // elements of another size it could not use this one.
+        // The slot is freed only now, so that the loop's result has another:
+        // with elements of another size it could not use this one.
         const auto slot = slot_of_.find(value);
         if (slot == slot_of_.end() || last_use_[value] != static_cast<int>(i)) {
           continue;

@@ -89,7 +89,7 @@ class Strips {
   std::vector<Row> rows_;
   std::vector<Number> numbers_;
   std::vector<Step> steps_;
-  // Is called instead of the steps, if it is not null.
+  // Called instead of the steps, if it is not null.
   RegionFn region_ = nullptr;
   std::vector<kernels::cpu::LoopFn> loops_;
   std::vector<Ref> memory_;

@@ -225,7 +225,7 @@ D2L_HOST_DEVICE inline T Log(T x) {
   const T sum = high + f;
   const T error = f - (sum - high);
   const T y = sum + (LogTail(f) + Fma(e, F::kLog2Low, error));
-  // Is added to the result where that is not the logarithm.
+  // Added to the result where that is not the logarithm.
   T special = x > T{0} ? T{0} : -F::kInfinity;
   special = x < F::kInfinity ? special : x;
   special = x < T{0} ? F::kNan : special;

@@ -68,8 +68,8 @@ struct Operand {
   }
 };
 
-// Is built in place: copying it just after it was written bit by bit, or
-// filling it with zeros first, costs as much as the rest of a call.
+// Built in place: copying it just after it was written bit by bit, or filling
+// it with zeros first, costs as much as the rest of a call.
 template <int kInputs>
 struct Operation {
   template <typename Args>

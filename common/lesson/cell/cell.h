@@ -154,7 +154,7 @@ struct Alternative {
   // work is done when the call returns.
   std::vector<Device> devices;
   std::function<void()> work;
-  // If given, is called instead of synchronizing the devices.
+  // Called instead of synchronizing the devices, if given.
   std::function<void()> wait = nullptr;
 };
 
@@ -238,8 +238,8 @@ class Cell {
   void Claim(const Phrase& text, const Judgement& judgement,
              const std::string& because = "");
 
-  // A result is right if |got - expected| <= tolerance * max(1, |expected|).
-  // Reports of a difference how many elements, the first index, both values.
+  // A result is right if |got - expected| <= tolerance * max(1, |expected|). A
+  // difference is reported: how many elements, the first index, both values.
   void CheckClose(const std::string& what, const std::vector<float>& got,
                   const std::vector<float>& expected, double tolerance);
   void CheckClose(const std::string& what, const std::vector<double>& got,

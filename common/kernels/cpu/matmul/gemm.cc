@@ -83,8 +83,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How the columns of a block are cut into panels: all are as equally wide as
-// whole vectors allow, because a narrow tile waits for its own sums.
+// How the columns of a block are cut into panels: as evenly as whole vectors
+// allow, because a narrow tile waits for its own sums.
 template <typename T>
 class Panels {
  public:
@@ -224,7 +224,7 @@ class Product {
     }
   }
 
-  // Is called by a lambda. The lambda is compiled for any processor, so no
+  // Called by a lambda. The lambda is compiled for any processor, so no
   // function compiled for this kind of vector can be inlined into it.
   HWY_NOINLINE void CallAddRows(const Block<T>& block, std::int64_t begin,
                                 std::int64_t end) const {

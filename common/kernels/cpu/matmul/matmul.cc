@@ -25,7 +25,7 @@ std::int64_t Work(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 // The usual product: not in a batch, and with sides that fit 32 bits. Its task
-// has the size of a small task (task_queue.h).
+// is as small as a task should be (task_queue.h).
 template <typename T, bool kTransposeA, bool kTransposeB>
 struct OneProduct {
   const T* a;
