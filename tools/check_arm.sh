@@ -9,12 +9,12 @@ cd "$(dirname "$0")/.."
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-# Headers that suit every processor, without the other headers beside them.
+# Headers that suit every processor, but not their neighbours.
 mkdir "$work/include"
 for library in absl gmock gtest hwy; do
   ln -s "/usr/include/$library" "$work/include/"
 done
-# OpenSSL's configuration is beside them, and the same for all 64-bit processors.
+# OpenSSL's configuration is beside them, and is the same for all 64-bit processors.
 mkdir "$work/include/openssl"
 ln -s /usr/include/openssl/*.h "/usr/include/$(g++ -dumpmachine)"/openssl/*.h \
   "$work/include/openssl/"
@@ -22,7 +22,7 @@ googletest=/usr/src/googletest/googletest
 compile=(aarch64-linux-gnu-g++ -std=c++17 -ffp-contract=off -Wall -Wextra -Werror
   -I. -isystem "$work/include" -isystem "$googletest")
 
-# parallel COMMAND...: one command for each line of the input, on all cores.
+# parallel COMMAND...: runs one command for each line of the input, on all cores.
 parallel() { xargs -d '\n' -P "$(nproc)" -n 1 "$@"; }
 
 find common/base common/device common/tensor common/ops common/kernels \
@@ -38,8 +38,8 @@ if [[ -z "$qemu" ]]; then
   exit
 fi
 
-# What Highway has outside of its headers (all targets but the static one, NEON,
-# are disabled, see vector_targets.h).
+# The part of Highway outside of its headers (all targets but the static one, NEON, are
+# disabled, see vector_targets.h).
 cat > "$work/highway.cc" << 'END'
 #include <cstdlib>
 #include "common/kernels/cpu/vector_targets.h"
@@ -57,7 +57,7 @@ END
 tests=(common/kernels/{layout,math,philox}_test.cc
   common/kernels/cpu/{matmul/gemm,matmul/gemv,random}_test.cc
   common/kernels/ladder/matmul_ladder_test.cc)
-# All that the kernels are made of: labels such as //common/device:stream.cc (null).
+# The sources of the kernels: labels such as //common/device:stream.cc (null).
 bazel cquery --noshow_progress 'filter("^//common.*[.]cc$", kind("source file", deps(
   //common/kernels/cpu:kernels + //common/kernels/ladder:matmul_ladder)))' 2> "$work/log" > "$work/labels" \
   || { cat "$work/log"; exit 1; }
@@ -72,8 +72,8 @@ COMPILE="${compile[*]} -O1 -c" OUT="$work/objects" \
   < "$work/linked"
 find "$work/objects" -name '*.o' -not -name '*_test.cc.o' -print0 \
   | xargs -0 aarch64-linux-gnu-ar rc "$work/core.a"
-# Abseil is not there for Arm: its functions make error messages, which no test here
-# asks for.
+# There is no Abseil for Arm: its functions make error messages, which no test here
+# needs.
 aarch64-linux-gnu-g++ -static -pthread -o "$work/kernels" "$work"/objects/*_test.cc.o \
   "$work/core.a" -Wl,--unresolved-symbols=ignore-all 2> "$work/log" \
   || { cat "$work/log"; exit 1; }

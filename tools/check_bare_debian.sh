@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Types the commands of README.md into a bare Debian 12, as a user who is not
-# root and as they stand there: the first (packages and //:course), and the
-# second (the tests). Then the RUN lines of .devcontainer/Dockerfile.
+# Types the commands of README.md, unchanged, into a bare Debian 12, as a user who is
+# not root: the first (packages and //:course), and the second (the tests). Then the RUN
+# lines of .devcontainer/Dockerfile.
 #
 #   tools/check_bare_debian.sh [BAZELRC [CACHE]]
 #
-# The user's ~/.bazelrc is the file BAZELRC. The folder CACHE, a disk cache of
-# Bazel's, is lent to it as /cache. The system is made by mmdebstrap from
-# Debian's mirror in $TMPDIR or /tmp (5 GB), and removed at the end, with its
-# processes. Needs root. Exits with 77 where no such system can be made.
+# The user's ~/.bazelrc is the file BAZELRC. The folder CACHE, a disk cache of Bazel's,
+# appears as /cache. mmdebstrap makes the system from Debian's mirror in $TMPDIR or /tmp
+# (5 GB); it is removed at the end, with its processes. Needs root. Exits with 77 where
+# such a system cannot be made.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ fi
 echo 'Acquire::Retries "3";' > "$root/etc/apt/apt.conf.d/80-retries"
 mkdir "$root/cache"
 
-# inside USER COMMAND: a command line, in processes and mounts of its own.
+# inside USER COMMAND: runs a command line, in its own processes and mounts.
 inside() {
   unshare --mount --pid --fork bash -euc '
     root="$1" cache="$2" user="$3"
@@ -38,7 +38,7 @@ inside() {
 # block N: the lines of the N-th block of commands in README.md.
 block() { awk -v n="$1" '/^```/ { ++fence; next } fence == 2 * n - 1' README.md; }
 
-# try USER COMMAND: shows it, and says how long it took.
+# try USER COMMAND: prints it, runs it, and prints its time.
 try() {
   local begin="$SECONDS"
   echo "$ $2"

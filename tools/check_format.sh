@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Lists the C++ and CUDA files that clang-format would change.  Exits 1 if there
-# are any.  --fix changes them.  Versions of clang-format differ in details;
-# 14, Debian 12's, is the one that counts.  Also lists the files that use a name of
-# Abseil without its header.
+# Lists the C++ and CUDA files that clang-format would change. Exits 1 if there are any.
+# --fix changes them. Versions of clang-format differ in details; version 14, Debian
+# 12's, decides. Also lists the files that use a name of Abseil without its header.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

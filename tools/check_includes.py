@@ -60,7 +60,7 @@ def included(text):
 
 
 def problems(path, text, own_header):
-    """Lines about a file's text. own_header: foo.h's text, of foo.cc."""
+    """Lines about a file's text. own_header is the text of foo.h, for foo.cc."""
     if '#include "common/d2l.h"' in text:
         return
     there = included(text) | included(own_header)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What check_includes.py finds, and what it does not take for a use."""
+"""Uses that check_includes.py finds, and texts that are no uses."""
 import os
 import subprocess
 import sys

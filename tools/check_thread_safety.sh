@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Clang's thread-safety analysis: what common/base/mutex.h guards is touched only
-# with its lock. Checks each file that names a lock or a guarded member, and each
+# Clang's thread-safety analysis: members that common/base/mutex.h guards are used only
+# with their lock. Checks each file that names a lock or a guarded member, and each
 # source that includes such a header. Fails if it finds anything.
 set -euo pipefail
 cd "$(dirname "$0")/.."

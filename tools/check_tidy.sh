@@ -5,9 +5,9 @@
 #   tools/check_tidy.sh [FILE...]
 #
 # Without files: the core, common/autograd, base, device, tensor, ops, graph, nn,
-# parallel and safetensors, and the program to train, but for tests, benchmarks, fakes, CUDA and MPI.
-# Everything would take longer than a build. Versions differ; 14, Debian 12's, is the
-# one that counts. Needs the libraries of third_party/debian-packages.txt.
+# parallel and safetensors, and the program to train, but no tests, benchmarks, fakes,
+# CUDA and MPI. Everything would take longer than a build. Versions differ; 14, Debian
+# 12's, decides. Needs the libraries of third_party/debian-packages.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-# What Bazel gives to gcc and clang does not know.
+# Flags that Bazel passes to gcc and that clang does not know.
 GCC_ONLY = {
     "-fno-canonical-system-headers",
     "-Wno-free-nonheap-object",
@@ -20,7 +20,7 @@ GCC_ONLY = {
 
 
 def bazel(*args):
-    """What bazel prints. If it fails, it has said why on stderr."""
+    """Bazel's output. If it fails, it has printed the reason on stderr."""
     done = subprocess.run(("bazel",) + args, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit("compile_commands.py: `bazel %s` failed; nothing is written." % " ".join(args))

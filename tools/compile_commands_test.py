@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What compile_commands.py writes and refuses, with a bazel that is made up."""
+"""Output and errors of compile_commands.py, with a fake bazel."""
 import json
 import os
 import shutil

@@ -35,7 +35,7 @@ class Counts:
 
 
 def one_line(text, without_place=False):
-    """GoogleTest's message: the place in the source, then what it has to say."""
+    """GoogleTest's message: the place in the source, then the text."""
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     if without_place and len(lines) > 1:
         lines = lines[1:]
@@ -65,13 +65,13 @@ def count_unittest(label, log, counts):
 
 
 def count_cases(label, path, counts):
-    """Counts one test.xml; False if there is nothing in it to count."""
+    """Counts one test.xml; False if it has nothing to count."""
     try:
         xml = ElementTree.parse(path)
     except (OSError, TypeError, ElementTree.ParseError):
         return False
     cases = list(xml.iter("testcase"))
-    # For others than GoogleTest, Bazel writes the target as one case, and its log.
+    # For other tests than GoogleTest's, Bazel writes one case, the target, and its log.
     if len(cases) == 1 and count_unittest(
             label, "".join(log.text or "" for log in xml.iter("system-out")), counts):
         return True
@@ -98,14 +98,15 @@ def count_result(label, result, counts):
     failed_before = counts.failed
     counted = count_cases(label, xml_path(result), counts)
     if not passed and counts.failed == failed_before:
-        # Its cases are fine: a leak found at exit, a time limit, a lost file.
+        # No case failed, but the target: a leak found at exit, a time limit, a lost
+        # file.
         counts.fail(label, "%s, outside of its test cases" % status)
     elif passed and not counted:
         counts.passed += 1
 
 
 class Events:
-    """What the events of one bazel run say of its tests."""
+    """The results of tests in the events of one bazel run."""
 
     def __init__(self):
         self.tests = {}  # label -> tags

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What count_tests.py counts, and what it says of events that are none."""
+"""Counts of count_tests.py, and its errors for wrong event files."""
 import contextlib
 import io
 import json
@@ -38,7 +38,7 @@ class CountTests(unittest.TestCase):
                 "testResult": {"status": status, "testActionOutput": [output]}}
 
     def count(self, *lines, exit_code=0):
-        """What it prints, and the totals; each line an event, or text."""
+        """Returns its output, and the totals; each line is an event, or text."""
         events, totals = (os.path.join(self.folder, f) for f in ("events", "totals"))
         with open(events, "w") as file:
             for line in lines:

@@ -25,18 +25,18 @@ import catalogue  # noqa: E402
 
 CLOSING = "，。：；、！？）”"
 
-# parts: {label: Markdown}, of "**Hint 1:** text"; what stands before the first is "".
+# parts: {label: Markdown}, of "**Hint 1:** text"; "" labels text before the first.
 Section = collections.namedtuple("Section", "name title line facts parts")
 
 
 def chapters(root):
-    """Their names, in the course's order."""
+    """The chapters' names, in the course's order."""
     with open(os.path.join(root, "chapters/chapters.bzl"), encoding="utf-8") as file:
         return re.findall(r'(?m)^ +"(\w+)":', file.read())
 
 
 def chapter(root, name, lang):
-    """Its number, and its title in that language."""
+    """The chapter's number, and its title in that language."""
     names = chapters(root)
     file = os.path.join(root, "chapters", name,
                         "lesson.md" if lang == "en" else f"lesson.{lang}.md")
@@ -56,13 +56,13 @@ def system_language():
 
 @functools.lru_cache(maxsize=None)
 def translator(lang):
-    """A function from English to that language; what is not in po/zh.po stays English."""
+    """A function from English to that language; texts that po/zh.po lacks stay English."""
     found = catalogue.read(os.path.join(PO, "zh.po")) if lang == "zh" else {}
     return lambda text: found.get(text, text)
 
 
 def columns(text):
-    """Of a terminal: a Chinese character takes two."""
+    """The columns on a terminal: a Chinese character takes two."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
@@ -95,8 +95,8 @@ def read_sections(*path):
 
 
 def exercises(chapter, lang):
-    """The Sections of a chapter's folder's exercises/exercises.md, with title and parts in that
-    language where they are translated."""
+    """The Sections of a chapter's exercises/exercises.md, with title and parts in that language
+    if they are translated."""
     english, translated = (read_sections(chapter, "exercises", name)
                            for name in ("exercises.md", f"exercises.{lang}.md"))
     return [one._replace(title=(said := translated.get(one.name, one)).title, parts=said.parts)
@@ -104,8 +104,8 @@ def exercises(chapter, lang):
 
 
 def sections(text):
-    """{name: Section} of "## NAME: TITLE", a list "- Fact: value", and text. A ValueError says
-    the line, and what is wrong there."""
+    """{name: Section} of "## NAME: TITLE", a list "- Fact: value", and text. A ValueError names
+    the line, and the reason."""
     found, lines, code = {}, [], 0
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
@@ -143,8 +143,8 @@ def _section(name, title, number, *lines):
 
 
 def paragraphs(text):
-    """A part's, with wrapped lines joined: by spaces, or by nothing between two Chinese
-    characters. A list's items and a block of code stay apart."""
+    """The paragraphs of a part, with wrapped lines joined: by spaces, or by nothing between two
+    Chinese characters. A list's items and a block of code stay separate."""
     result, chinese = [], "[\u2e01-\U0010ffff]"
     for block in re.split(r"(?ms)^(```.*?^```.*?$)", text):
         if block.startswith("```"):

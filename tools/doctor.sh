@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Says what this machine has for the course, what each lesson runs on, and one
-# command for each thing that is missing:
+# Says what this machine has for the course, and on which devices each lesson runs, and
+# gives a command for each missing part:
 #
 #   bazel run //:doctor      or, where Bazel does not work,      tools/doctor.sh
 #

@@ -31,9 +31,9 @@ ROOT = pathlib.Path(
     os.environ.get("BUILD_WORKSPACE_DIRECTORY")
     or pathlib.Path(__file__).resolve().parent.parent)
 PROGRESS = ".exercises.json"
-SECONDS = 60  # for a judgement; then it is stopped
-MUCH = 10_000_000  # bytes that a program may print; then it is stopped
-# What common/exercise/exercise_main.cc says first, behind \x1e and the run's key.
+SECONDS = 60  # for a judgement, which is then stopped
+MUCH = 10_000_000  # bytes of output, after which a program is stopped
+# The first words of common/exercise/exercise_main.cc, after \x1e and the run's key.
 VERDICTS = {"RIGHT": "right", "RIGHT BUT SLOW": "slow", "WRONG": "wrong",
             "NOT DONE": "not done"}
 MARKS = {"right": "+", "slow": "~", "wrong": "-", "not done": "."}
@@ -42,7 +42,7 @@ language = "en"
 
 
 def say(text, *values):
-    """The text in the run's language, and so what its commands will say."""
+    """The text in the run's language, which is also that of its commands."""
     text = course_texts.translator(language)(text)
     text = text % values if values else text
     if language != course_texts.system_language():
@@ -86,7 +86,7 @@ def all_exercises(root, lang="en"):
 
 
 def differing_stubs(root):
-    """The exercises whose files are not what their solutions make."""
+    """The exercises whose files differ from those that their solutions make."""
     return [e.file for e in all_exercises(root) if not e.is_question
             and (root / e.file).read_bytes() != untouched(
                 e.solution.read_text(encoding="utf-8")).encode()]
@@ -96,7 +96,7 @@ def differing_stubs(root):
 
 
 def load_progress(root):
-    """What is known of each exercise: its verdict, the file's digest, hints shown."""
+    """The known state of each exercise: its verdict, the file's digest, hints shown."""
     try:
         return json.loads((root / PROGRESS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -120,7 +120,7 @@ def note(root, name, **changes):
 
 
 def digest(root, exercise):
-    """Of the learner's file; "" if there is none."""
+    """The digest of the learner's file; "" if there is none."""
     path = root / exercise.file
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else ""
 
@@ -132,13 +132,13 @@ def first_error(output, file):
     """The compiler's first error, at the learner's line if it names one."""
     lines = output.splitlines()
     for i, line in enumerate(lines):
-        # gcc's, or nvcc's: file.cu(12): error: …
+        # A message of gcc, or of nvcc: file.cu(12): error: …
         found = re.match(r"(\S+?)[:(](\d+)(?::\d+|\))?: (?:fatal )?error: (.*)", line)
         if not found:
             continue
         shown = [f"{found[1]}:{found[2]}: {found[3]}"]
         shown += [l for l in lines[i + 1:i + 3] if re.match(r" +\d* \|", l)]
-        if found[1] != file:  # within a header; who asked for it?
+        if found[1] != file:  # in a header: also show the including line
             own = [l for l in lines[max(0, i - 12):i + 12]
                    if l.lstrip().startswith(file + ":")]
             shown += own[:1]
@@ -150,7 +150,7 @@ def first_error(output, file):
 
 
 def build(root, exercise, show_steps):
-    """What bazel and the compiler say if it does not build; else None."""
+    """The output of bazel and the compiler if the build fails; else None."""
     if not shutil.which("bazel"):
         return say("There is no bazel. What to install, says tools/doctor.sh.")
     lines = []
@@ -192,7 +192,7 @@ def run(program, arguments, seconds=SECONDS):
                                  stdin=subprocess.DEVNULL, start_new_session=True,
                                  env=dict(os.environ, D2L_VERDICT_KEY=key))
 
-        def has_ended():  # but has still its number, which is its group's
+        def has_ended():  # but still has its number, which is its group's
             return os.waitid(os.P_PID, child.pid,
                              os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
@@ -202,14 +202,14 @@ def run(program, arguments, seconds=SECONDS):
                     os.fstat(f.fileno()).st_size for f in (out, err)) < MUCH:
                 time.sleep(0.02)
             ended = has_ended()
-        finally:  # also of Ctrl-C; with the processes that the answer has begun
+        finally:  # also after Ctrl-C; ends the answer's processes
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         out.seek(0)
         err.seek(0)
         output, errors = out.read(MUCH), err.read(MUCH)
     printed, mark, judged = output.rpartition(f"\x1e{key}\n")
-    # Also to stderr, where C++ says why it aborts.
+    # Also searches stderr, where C++ prints why it aborts.
     printed = (printed if mark else judged).splitlines() + errors.splitlines()
     own = [say("Your code printed:")] + ["  " + line[:200] for line in (
         printed if len(printed) < 40 else printed[:20] + ["…"] + printed[-10:])]
@@ -246,7 +246,7 @@ def run(program, arguments, seconds=SECONDS):
 
 
 def judge(root, exercises, exercise, flags):
-    """Builds and judges. Prints, remembers and returns the verdict."""
+    """Builds and judges. Prints, stores and returns the verdict."""
     first = not (root / "bazel-bin" / exercise.folder / exercise.name).exists()
     if first:
         print(say("Building the libraries, once; that takes minutes."), flush=True)
@@ -286,7 +286,7 @@ def watch(root, exercises, exercise, flags):
     seen = None
     try:
         while True:
-            # Not the time: editors rename, and save what has not changed.
+            # The time does not count: editors rename, and save unchanged files.
             now = digest(root, exercise)
             if now and now != seen:
                 seen, begin = now, time.time()
@@ -299,7 +299,7 @@ def watch(root, exercises, exercise, flags):
         print()
 
 
-# ---- What is shown.
+# ---- Output.
 
 
 def fill(text, indent=""):
@@ -317,7 +317,7 @@ def show(paragraph_list, first=""):
 
 
 def show_next(root, exercises, name=None):
-    """The first behind `name` that is not right yet, else the first of all."""
+    """Shows the first exercise after `name` that is not right yet, else the first of all."""
     progress = load_progress(root)
     names = [e.name for e in exercises]
     behind = names.index(name) + 1 if name else 0

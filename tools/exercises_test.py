@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of //:exercises: texts, progress, compilers' messages, programs' ends; and of
-the repository's own exercises: is what a learner reads complete?"""
+"""Tests of //:exercises: texts, progress, compilers' messages, ends of programs; and of the
+repository's own exercises: do they have all that a learner reads?"""
 
 import contextlib
 import io
@@ -65,7 +65,7 @@ y。
 **注意：** 系数。
 """
 
-# What stands before a verdict.
+# The mark before a verdict.
 MARK = "printf '\\x1e%s\\n' $D2L_VERDICT_KEY; "
 
 SOLUTION = """float Half(float x) {
@@ -264,7 +264,7 @@ class Commands(Workspace):
 
 
 class Judging(Workspace):
-    """With a bazel and programs that the test writes."""
+    """Uses a bazel and programs that the test writes."""
 
     def judge(self, bazel, program, *arguments, exercise="tiny/exercises/half"):
         for path, text in (("bin/bazel", bazel),
@@ -410,7 +410,7 @@ class Programs(unittest.TestCase):
     def test_what_the_answer_began_ends_with_it(self):
         for end in ("", " sleep 100"):
             with self.subTest(end), tempfile.TemporaryDirectory() as folder:
-                os.mkfifo(f"{folder}/fifo")  # it hangs up when nobody holds it
+                os.mkfifo(f"{folder}/fifo")  # hangs up when no writer is left
                 fifo = os.open(f"{folder}/fifo", os.O_RDONLY | os.O_NONBLOCK)
                 self.addCleanup(os.close, fifo)
                 self.run_shell(f"exec 9> {folder}/fifo; sleep 100 &{end}", seconds=1)

@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = ROOT / 'common/kernels/cuda'
 SUITES = ['//common/kernels:nn_kernels_test', '//common/ops:ops_test',
           '//common/ops:nn_test']
-# Loads of a thread of SmallProductKernel that are under way together.
+# Loads of a thread of SmallProductKernel that are under way at the same time.
 LOADS_AT_ONCE = 16
 BEGIN, END = '<!-- made by tools/kernel_table.py -->', '<!-- end -->'
 
@@ -63,7 +63,7 @@ def find_nvcc():
 
 
 def nvcc(source, *flags):
-    """Compiles a source for sm_90, as third_party/cuda.bzl does; what nvcc said."""
+    """Compiles a source for sm_90, as third_party/cuda.bzl does; returns nvcc's output."""
     return subprocess.run(
         [find_nvcc(), '-std=c++17', '-arch=sm_90', '-fmad=false', '-I.',
          '--expt-relaxed-constexpr', '-diag-suppress=186', *flags, source],
@@ -71,7 +71,7 @@ def nvcc(source, *flags):
 
 
 def resources():
-    """The most of each kernel's versions: {kernel: (registers, stack, spill)}."""
+    """The largest values over each kernel's versions: {kernel: (registers, stack, spill)}."""
     most = {}
     for source in sorted(KERNELS.glob('**/*.cu')):
         if source.parent.name == 'fake':
@@ -80,7 +80,7 @@ def resources():
         said = subprocess.run(['c++filt'], input=said, check=True,
                               capture_output=True, text=True).stdout
         for part in said.split("Compiling entry function '")[1:]:
-            # Of a mangled name that c++filt does not know in quotes, too.
+            # Also for a mangled name in quotes, which c++filt does not know.
             name = re.search(r'(\w+Kernel)', part)
             stack, stores, loads = map(int, re.search(
                 r'(\d+) bytes stack frame, (\d+) bytes spill stores, '
@@ -117,7 +117,7 @@ def table():
 
 
 def loads_at_once(ptx):
-    """The most loads from global memory between two stores to shared memory."""
+    """The largest number of loads from global memory between two stores to shared memory."""
     most = loads = 0
     for line in ptx.splitlines():
         if 'ld.global' in line:
@@ -129,7 +129,7 @@ def loads_at_once(ptx):
 
 
 def check():
-    """What is wrong with the kernels' machine code, a line each."""
+    """The faults in the kernels' machine code, a line each."""
     wrong = [f'{kernel}: a stack frame of {stack} bytes, {spill} bytes spilled'
              for kernel, (_, stack, spill) in resources().items()
              if stack or spill]

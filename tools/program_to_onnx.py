@@ -28,16 +28,16 @@ BINARY = {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow",
 COMPARISONS = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater",
                "ge": "GreaterOrEqual"}
 REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "amin": "ReduceMin"}
-# The shape of the result, whatever it is made of.
+# The shape of the result, for any inputs.
 RESHAPES = ("view", "squeeze", "unsqueeze")
 POOLS = {"avg_pool2d": "AveragePool", "max_pool2d": "MaxPool"}
 
 class Wrong(Exception):
-    """The program is none, or cannot be exported."""
+    """The file is no program, or the program cannot be exported."""
 
 
 class Type:
-    """ONNX has neither strides nor devices."""
+    """Has no strides and no device, because ONNX has none."""
 
     def __init__(self, value):
         if value["dtype"] not in DTYPES:
@@ -50,7 +50,7 @@ class Type:
 
 
 class Operation:
-    """Of one result."""
+    """An operation with one result."""
 
     def __init__(self, node):
         self.name = node["op"]
@@ -71,7 +71,7 @@ def number(text, dtype):
 
 
 def read(path):
-    """A saved program, and its tensors."""
+    """Reads a saved program, and its tensors."""
     with open(path, "rb") as file:
         data = memoryview(file.read())
     size = int.from_bytes(data[:8], "little")
@@ -121,18 +121,18 @@ class Exporter:
         return self.add("Cast", [value], to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def ndtr(self, x, dtype, name="value"):
-        """The part of the normal distribution that lies below x."""
+        """The part of the normal distribution below x."""
         half, one, root = (self.constant(dtype.type(c)) for c in (0.5, 1, np.sqrt(2)))
         twice = self.add("Add", [one, self.add("Erf", [self.add("Div", [x, root])])])
         return self.add("Mul", [twice, half], name)
 
     def floor_divide(self, a, b, dtype, name):
-        """ONNX's Div rounds integers towards 0, and a rounded quotient may have reached the
-        next integer: what is divided is a multiple of b, but for its rounding."""
+        """ONNX's Div rounds integers towards 0, and a quotient may be rounded to the next
+        integer. So this divides a multiple of b, except for its own rounding."""
         if dtype.kind != "f":
             return self.add("Div", [self.add("Sub", [a, self.add("Mod", [a, b])]), b], name)
         zero = self.constant(dtype.type(0))
-        rest = self.add("Mod", [a, b], fmod=1)  # of the sign of a
+        rest = self.add("Mod", [a, b], fmod=1)  # has the sign of a
         signs = [self.add("Less", [x, zero]) for x in (rest, b)]
         other = self.add("And", [self.add("Not", [self.add("Equal", [rest, zero])]),
                                  self.add("Xor", signs)])
@@ -290,7 +290,7 @@ def main(arguments):
         sys.exit("program_to_onnx.py: %s: %s" % (prefix, error))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError,
             MemoryError) as error:
-        # The loader of run_program says which node is wrong, and why.
+        # run_program's loader names the wrong node, and the reason.
         sys.exit("program_to_onnx.py: %s: the file is damaged (%r). To see where: "
                  "bazel run //tools:run_program -- %s" % (prefix, error, prefix))
     print("Wrote %s." % to)

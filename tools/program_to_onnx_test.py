@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares what run_program and onnxruntime make of one program."""
+"""Compares the results of run_program and onnxruntime for the same program."""
 import json
 import os
 import re
@@ -22,7 +22,7 @@ except ImportError as error:
 RUN = os.path.abspath("tools/run_program")
 SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "program_to_onnx.py")
 
-# Arguments of main, and its lines. %x and %y are of any sign, %p is positive.
+# Arguments of main, and its lines. %x and %y have any sign, %p is positive.
 HEAD = ("%x: float32[3, 4], %y: float32[3, 4], %p: float32[3, 4], %i: int64[3, 4], "
         "%u: uint8[3, 4]")
 CASES = {
@@ -136,7 +136,7 @@ CASES = {
   %12 = add(%11, %11) : float32[3, 4]
   return %9, %12, %x""",
 }
-# Those of programs that compute no output from given inputs, and why.
+# Primitives that programs cannot export, by the reason.
 NOT_EXPORTED = {
     "random numbers": ["rand", "randn", "randint"],
     "numbers that nobody has written": ["empty"],
@@ -158,7 +158,7 @@ def typed(text):
 
 
 class Lines:
-    """The lines of a program as the saved one's JSON. Weights and constants are tensors."""
+    """The JSON of a saved program with these lines. Weights and constants are tensors."""
 
     def __init__(self, lines, tensors):
         self.lines, self.tensors = lines, tensors
@@ -212,7 +212,7 @@ class Lines:
 
 
 def operations():
-    """All that a program can name: the rows of op_tables.h, and the names of other primitives."""
+    """All names of operations: the rows of op_tables.h, and the names of other primitives."""
     def read(path):
         with open(f"common/{path}") as file:
             return file.read()
@@ -248,7 +248,7 @@ class ProgramToOnnx(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def save(self, body, version=3):
-        """A program of these lines, whose weights Python's safetensors writes."""
+        """Saves a program of these lines; Python's safetensors writes its weights."""
         weights = {"0.weight": self.floats(5, 4), "0.bias": self.floats(5),
                    "1.weight": self.floats(2, 5)}
         arguments = [argument.split(": ") for argument in re.split(", (?=%)", HEAD)]

@@ -1,11 +1,11 @@
-// Runs a program that was saved as my_mlp.safetensors; none of the code that
-// made it is linked here.
+// Runs a program that was saved as my_mlp.safetensors, without the code that
+// made it.
 //
 //   bazel run //tools:run_program -- my_mlp --print_program
 //   bazel run //tools:run_program -- my_mlp --input=x.safetensors
 //       --output=y.safetensors
 //
-// The tensors of --input are called as the program's arguments are. Those of
+// The tensors of --input have the names of the program's arguments. Those of
 // --output are output_0, output_1, ….
 
 #include <cstdint>
@@ -94,7 +94,7 @@ Tensor Given(const safetensors::File& file, const std::string& path,
   return tensor;
 }
 
-// Of the files too, which others may have made.
+// Messages contain text of files, which may be untrusted: makes it printable.
 int Complain(absl::string_view what) {
   std::cerr << "Error: " << CutText(PrintableText(what), 2000) << "\n";
   return 1;

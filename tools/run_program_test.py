@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run_program with programs that another language wrote."""
+"""Tests run_program with programs written by another language."""
 import json
 import os
 import shutil
@@ -22,7 +22,7 @@ def operation(op, inputs, output, **attributes):
 
 
 def program(arguments, *nodes):
-    """It returns what the last node makes."""
+    """A program that returns the last node's result."""
     return json.dumps({"version": 3, "name": "my_mlp", "arguments": arguments, "nodes": nodes,
                        "returns": [len(arguments) + len(nodes) - 1]})
 
@@ -36,7 +36,7 @@ WEIGHTS = {"w": ([3, 2], [1, 2, 3, 4, -5, -6])}
 
 
 def safetensors(tensors, text=None):
-    """Of pairs of a shape and floats, by name; text: of a program."""
+    """A file of pairs of a shape and floats, by name; `text` is a program."""
     header, data = {"__metadata__": {"d2l.program": text}} if text else {}, b""
     for name, (shape, values) in tensors.items():
         added = struct.pack("<%df" % len(values), *values)
@@ -59,7 +59,7 @@ class RunProgram(unittest.TestCase):
             file.write(data)
 
     def run_program(self, *arguments, code=0):
-        """What it says; as bazel run calls it, from elsewhere."""
+        """Returns its output; runs it in another folder, as bazel run does."""
         done = subprocess.run([RUN] + list(arguments), cwd="/", text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=60,
                               env=dict(os.environ, BUILD_WORKING_DIRECTORY=self.folder))

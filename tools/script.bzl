@@ -8,7 +8,7 @@ in Bazel 9.
 def _script_impl(ctx):
     program = ctx.actions.declare_file(ctx.label.name)
 
-    # A link to the file in the checkout, beside which the script finds others.
+    # A link to the file in the checkout, where the script finds the files beside it.
     ctx.actions.symlink(output = program, target_file = ctx.file.src, is_executable = True)
     runfiles = ctx.runfiles(files = [ctx.file.src] + ctx.files.data)
     for data in ctx.attr.data:

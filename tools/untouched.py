@@ -5,7 +5,7 @@ import sys
 
 
 def untouched(solution):
-    """The solution's text without what stands between its two marks."""
+    """The solution's text without the part between its two marks."""
     not_done = "KernelIsNotDone();" if "__global__" in solution else "throw NotDone();"
     return re.sub(r"^( *)// SOLUTION\n.*?^ *// END\n",
                   rf"\1// YOUR CODE\n\1{not_done}\n", solution, flags=re.M | re.S)

@@ -7,8 +7,8 @@
 //   absl::StatusOr<Dataset> fashion =
 //       LoadFashionMnist("/data/fashion", DatasetSplit::kTraining);
 //
-// The name is for all that reports an accuracy. How it becomes minibatches:
-// loader.h. A value; the functions are thread-safe.
+// Reports of an accuracy print the name. loader.h makes minibatches of a
+// dataset. A value; the functions are thread-safe.
 
 #ifndef D2L_COMMON_DATA_DATASET_H_
 #define D2L_COMMON_DATA_DATASET_H_
@@ -35,15 +35,15 @@ struct Dataset {
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-// Images to learn from where there are no files: ten glyphs made of strokes.
-// first, first + 1, ... of a seed, `count` of them. Throws
+// Images to train on if there are no files: ten glyphs made of strokes. Makes
+// the images first, first + 1, ... of a seed, `count` of them. Throws
 // std::invalid_argument for negative numbers.
 //
-// A glyph is turned by up to 0.35 radians, scaled, and moved by up to 4 pixels
-// each way; two strokes that mean nothing and noise are added. So a linear
-// model, which cannot follow a glyph that moves, stays far behind a
-// convolutional network. Image i of a seed is a function of the two, with the
-// same bits on every machine, and its label is i mod 10.
+// A glyph is rotated by up to 0.35 radians, scaled, and moved by up to 4 pixels
+// each way; two random strokes and noise are added. So a linear model, which
+// cannot follow a glyph that moves, stays far behind a convolutional network.
+// Image i of a seed is a function of the two, with the same bits on every
+// machine, and its label is i mod 10.
 Dataset GenerateImages(std::int64_t count, std::uint64_t seed = 0,
                        std::int64_t first = 0);
 
@@ -52,10 +52,10 @@ Dataset GenerateImages(std::int64_t count, std::uint64_t seed = 0,
 // 32 bits, the highest byte first (a magic number, the count and, for images,
 // their sides), and a byte for each pixel or label.
 //
-// Files may be untrusted: nothing larger than 1 GiB is read or made, and a file
-// that is shorter, longer or otherwise not what it says is refused. Errors are
-// an absl::Status that names the file, what is wrong and what to do: NotFound
-// if a file is not there, else InvalidArgument.
+// Files may be untrusted: nothing larger than 1 GiB is read or allocated, and a
+// file that is shorter, longer or otherwise different from its header is
+// refused. Errors are an absl::Status that names the file, the reason and a
+// remedy: NotFound if a file does not exist, else InvalidArgument.
 enum class DatasetSplit { kTraining, kTest };
 
 // The dataset's name is "Fashion-MNIST, DIRECTORY".
@@ -63,7 +63,7 @@ absl::StatusOr<Dataset> LoadFashionMnist(const std::string& directory,
                                          DatasetSplit split);
 
 // The pixels of a file of 28x28 images, and the labels of a file of labels, all
-// below kClasses. `file`: its bytes, gzipped or not.
+// below kClasses. `file` is the content of the file, gzipped or not.
 absl::StatusOr<std::vector<std::uint8_t>> ParseIdxImages(std::string_view file);
 absl::StatusOr<std::vector<std::uint8_t>> ParseIdxLabels(std::string_view file);
 

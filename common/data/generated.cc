@@ -11,8 +11,8 @@
 #include "common/data/dataset.h"
 #include "common/kernels/philox.h"
 
-// The same bits everywhere: +, -, *, / and sqrt are rounded correctly, and the
-// functions of philox.h are made of these.
+// The bits are the same everywhere: +, -, *, / and sqrt are rounded correctly,
+// and the functions of philox.h consist of these.
 
 namespace d2l {
 namespace {
@@ -24,7 +24,7 @@ struct Stroke {
   Point from, to;
 };
 
-// In a square from -1 to 1, y downwards.
+// The glyphs lie in a square from -1 to 1, y downwards.
 const std::array<std::vector<Stroke>, kClasses>& Glyphs() {
   static const auto& glyphs = *new std::array<std::vector<Stroke>, kClasses>{{
       // A square, a triangle, a cross, an upright cross,
@@ -47,10 +47,10 @@ const std::array<std::vector<Stroke>, kClasses>& Glyphs() {
 }
 
 constexpr int kBlocksPerImage = 256;
-constexpr int kNoiseBlock = 16;  // of an image's; those before are for strokes
+constexpr int kNoiseBlock = 16;  // the first of noise; strokes use those before
 static_assert(kNoiseBlock + kImagePixels / 4 <= kBlocksPerImage);
 
-// The uniform numbers that an image is drawn with, one after the other.
+// The uniform numbers for drawing an image, one after the other.
 class Uniform {
  public:
   Uniform(std::uint64_t seed, std::uint64_t block)
@@ -71,7 +71,7 @@ class Uniform {
   int at_ = 4;
 };
 
-// In pixels.
+// The strokes in pixels.
 std::vector<Stroke> Strokes(int label, Uniform uniform) {
   constexpr float kMiddle = (kImageSide - 1) / 2.0F;
   constexpr float kHalfPi = 1.57079633F;
@@ -110,7 +110,7 @@ float SquaredDistance(Point p, const Stroke& stroke) {
 
 void Draw(std::uint64_t seed, std::int64_t index, int label,
           std::uint8_t* image) {
-  constexpr float kRadius = 1.4F;  // of a stroke, to where it fades out
+  constexpr float kRadius = 1.4F;  // of a stroke, to the end of its soft edge
   constexpr float kNoise = 0.15F;
   const std::uint64_t block =
       static_cast<std::uint64_t>(index) * kBlocksPerImage;

@@ -29,7 +29,7 @@ TEST(GenerateImages, IsAFunctionOfTheSeedAndTheIndex) {
   EXPECT_NE(GenerateImages(40, 4).images, all.images);
 }
 
-// What a network learned on one machine is tested on another.
+// A network trained on one machine is tested on another.
 TEST(GenerateImages, HasTheSameBytesOnEveryMachine) {
   const Dataset data = GenerateImages(100, 1);
   Sha256 hash;

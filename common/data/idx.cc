@@ -24,8 +24,8 @@ namespace d2l {
 namespace {
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
-// No byte of a gzip file can stand for more bytes than this (zlib's
-// documentation: 1032).
+// No byte of a gzip file can encode more bytes than this (zlib's documentation:
+// 1032).
 constexpr std::uint64_t kMaxRatio = 1032;
 
 constexpr char kEndsEarly[] =
@@ -40,8 +40,8 @@ bool IsGzipped(std::string_view file) {
   return file.substr(0, 2) == "\x1f\x8b";
 }
 
-// The first bytes of a file, `most` of them if there are as many; of a gzipped
-// one, those that it stands for. gzread would not see what follows its end.
+// The first `most` bytes of a file, or all if it has fewer; a gzipped file is
+// decompressed. gzread would not notice bytes after the compressed data's end.
 Bytes FirstBytes(std::string_view file, std::size_t most) {
   if (!IsGzipped(file)) {
     const std::string_view first = file.substr(0, most);
@@ -50,7 +50,7 @@ Bytes FirstBytes(std::string_view file, std::size_t most) {
   z_stream stream = {};
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(file.data()));
   stream.avail_in = static_cast<uInt>(file.size());
-  constexpr int kGzip = 16;  // with a header of gzip's
+  constexpr int kGzip = 16;  // expects a gzip header
   if (inflateInit2(&stream, kGzip + MAX_WBITS) != Z_OK) throw std::bad_alloc();
   const absl::Cleanup end = [&] { inflateEnd(&stream); };
   Bytes bytes(most);
@@ -68,8 +68,8 @@ Bytes FirstBytes(std::string_view file, std::size_t most) {
   return bytes;
 }
 
-// The bytes after the header. The sides are of an image: none for labels.
-// Throws FormatError.
+// The bytes after the header. `sides` are an image's: there are none for
+// labels. Throws FormatError.
 Bytes Parse(std::string_view file, const char* kind, std::uint32_t magic,
             std::initializer_list<std::uint32_t> sides) {
   if (file.size() > kMaxBytes) Refuse("it is larger than 1 GiB");
@@ -99,12 +99,12 @@ Bytes Parse(std::string_view file, const char* kind, std::uint32_t magic,
     }
     bytes *= wanted;
   }
-  // Before memory is taken for them.
+  // Checks the size before memory is allocated.
   if (bytes > kMaxBytes) {
     Refuse("it says that it has %d %s, which is more than 1 GiB", count, kind);
   }
   if (bytes > file.size() * (gzipped ? kMaxRatio : 1)) Refuse(kEndsEarly);
-  // One byte more, of which there should be none.
+  // Reads one byte more, which should not exist.
   Bytes data = FirstBytes(file, header_size + bytes + 1);
   data.erase(data.begin(), data.begin() + static_cast<int>(header_size));
   if (data.size() < bytes) Refuse("%s", too_short);

@@ -1,6 +1,6 @@
-// Whatever the bytes of a file are, the answer is whole images or labels that
-// are classes, or an error that says something. They are read as they are, and
-// as what a gzipped file stands for.
+// For any bytes of a file, the result is whole images or labels that are
+// classes, or an error with a message. The bytes are read directly, and as the
+// content of a gzipped file.
 
 #include <zlib.h>
 

@@ -32,7 +32,7 @@ std::string Number(std::uint32_t n) {
 std::string Pixels(std::size_t count) {
   std::mt19937 random(5);
   std::string pixels(count, '\0');
-  // Half of them black, so that gzip has something to do.
+  // Half of the pixels are black, so that gzip can compress them.
   for (char& pixel : pixels) {
     pixel = static_cast<char>(random() % 2 * (random() % 256));
   }
@@ -106,9 +106,9 @@ TEST(Idx, RefusesFilesTruncatedAnywhere) {
   }
 }
 
-// The checksum sees every wrong bit that changes the data. Some do not: those
-// that say when and where the file was made, and, in a run of zeros, how far
-// back the zeros to repeat are.
+// The checksum detects every wrong bit that changes the data. Some bits do not:
+// those of the file's time and system, and, in a run of zeros, the distance of
+// the zeros to repeat.
 TEST(Idx, RefusesDataThatAFlippedBitChanges) {
   const std::string pixels = Pixels(784);
   const std::string file = Gzip(ImageFile(1, pixels));
@@ -141,7 +141,7 @@ TEST(Idx, RefusesBombs) {
   EXPECT_LT(bomb.size(), 20'000U);
   EXPECT_EQ(ErrorOf(ParseIdxImages(bomb)),
             "there is more data in it than its header says");
-  // Headers that promise more than there is room, or than can be there.
+  // Headers with more images than memory has room for, or than can exist.
   for (const bool gzipped : {false, true}) {
     const std::string most = ImageFile(0xffffffff, "x");
     EXPECT_EQ(
@@ -242,7 +242,7 @@ TEST_F(FashionMnistTest, RefusesWhatIsNoFile) {
   std::filesystem::create_directory(directory_ + "/train-images-idx3-ubyte");
   EXPECT_THAT(Load().message(), HasSubstr("is not a file of at most 1 GiB"));
   std::filesystem::remove(directory_ + "/train-images-idx3-ubyte");
-  // It never ends.
+  // The file never ends.
   std::filesystem::create_symlink("/dev/zero",
                                   directory_ + "/train-images-idx3-ubyte");
   EXPECT_THAT(Load().message(), HasSubstr("is not a file of at most 1 GiB"));

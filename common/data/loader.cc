@@ -57,8 +57,8 @@ void Check(const Dataset& data) {
 
 }  // namespace
 
-// Fisher's and Yates's shuffle. A product of 128 bits picks the place, which
-// prefers none by more than 2^-64 times their number.
+// Fisher's and Yates's shuffle. A product of 128 bits selects the place; no
+// place is more likely by more than 2^-64 times their number.
 std::vector<std::int64_t> ShuffledOrder(std::int64_t count, std::uint64_t seed,
                                         std::int64_t epoch) {
   std::vector<std::int64_t> order(count);
@@ -80,7 +80,7 @@ std::vector<std::int64_t> ShuffledOrder(std::int64_t count, std::uint64_t seed,
   return order;
 }
 
-// Makes the batches from a position on, for ever; on the prefetcher's thread.
+// Makes all batches from a position on, on the prefetcher's thread.
 class DataLoader::Stager {
  public:
   explicit Stager(const DataLoader& loader)

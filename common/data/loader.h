@@ -7,15 +7,15 @@
 //
 // Images are float32 (n, 1, 28, 28) in [0, 1], bytes divided by 255; labels are
 // int64 (n). Every epoch has its own order, a function of the seed and the
-// epoch's number, the same on every machine. A thread makes two batches ahead,
-// in pinned memory; Next enqueues their copies on the device's current stream
-// and does not wait for them.
+// epoch's number, the same on every machine. A thread makes two batches in
+// advance, in pinned memory; Next enqueues their copies on the device's current
+// stream and does not wait for them.
 //
 // One thread at a time may use a loader. The dataset outlives it and does not
 // change. Errors: the constructor throws std::invalid_argument for a batch size
 // below 1, a label that is no class, images and labels that differ in number,
-// and a device that is not in the table; Next throws OutOfMemoryError, also
-// where the thread met it, and can then be called again.
+// and a device that does not exist; Next throws OutOfMemoryError, even if it
+// occurred in the thread, and can then be called again.
 
 #ifndef D2L_COMMON_DATA_LOADER_H_
 #define D2L_COMMON_DATA_LOADER_H_
@@ -37,7 +37,7 @@ namespace d2l {
 struct LoaderOptions {
   std::int64_t batch_size = 256;
   bool shuffle = true;
-  bool drop_last = false;  // an epoch's last batch, if it is smaller
+  bool drop_last = false;  // drops an epoch's last batch if it is smaller
   std::uint64_t seed = 0;  // of the order
 };
 
@@ -46,7 +46,7 @@ struct Batch {
   Tensor labels;
 };
 
-// Of a batch; both count from 0.
+// The position of a batch; both numbers count from 0.
 struct LoaderPosition {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
@@ -65,15 +65,15 @@ class DataLoader {
   const Dataset& data() const { return data_; }
   const LoaderOptions& options() const { return options_; }
   Device device() const { return device_; }
-  // In an epoch.
+  // The number of batches in an epoch.
   std::int64_t batches() const { return batches_; }
 
-  // The next batch of the epoch; none at its end, and then those of the next.
+  // The next batch of the epoch; none at its end, then those of the next epoch.
   std::optional<Batch> Next(SourceLocation at = SourceLocation::Current());
 
-  // Of the batch that Next returns; at an epoch's end, its `batch` is
-  // batches(). To resume, give it to SetPosition of a loader with the same data
-  // and options. That throws std::invalid_argument if there is no such batch.
+  // The position of the next batch; at an epoch's end, its `batch` is
+  // batches(). To resume, pass it to SetPosition of a loader with the same data
+  // and options, which throws std::invalid_argument if there is no such batch.
   LoaderPosition position() const { return position_; }
   void SetPosition(LoaderPosition position);
 

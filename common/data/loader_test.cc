@@ -25,8 +25,8 @@ using testing::HasSubstr;
 
 const Device kCpu(DeviceType::kCpu, 0);
 
-// The images of what is left of an epoch, each as the sum of its pixels; and
-// the sizes of the batches.
+// The rest of an epoch: the sum of each image's pixels, and the sizes of the
+// batches.
 struct Epoch {
   std::vector<float> sums;
   std::vector<std::int64_t> sizes;
@@ -61,7 +61,7 @@ TEST(ShuffledOrder, IsAPermutationOfItsOwn) {
   EXPECT_EQ(orders.size(), 400U);
 }
 
-// A checkpoint goes on where it stopped, whatever made it.
+// Every old checkpoint must resume where it stopped.
 TEST(ShuffledOrder, IsTheSameForEver) {
   EXPECT_EQ(ShuffledOrder(12, 42, 7),
             (std::vector<std::int64_t>{3, 1, 5, 9, 8, 7, 11, 6, 4, 2, 10, 0}));
@@ -154,7 +154,7 @@ TEST_P(DataLoaderTest, ResumesAnywhere) {
     EXPECT_EQ(position.epoch, stop / 4);
     EXPECT_EQ(position.batch, stop % 4);
     DataLoader after(data, options, device_);
-    after.Next();  // and not from its start
+    after.Next();  // not the epoch's start
     after.SetPosition(position);
     for (std::int64_t e = position.epoch; e < 3; ++e) {
       const std::int64_t skipped =
@@ -180,7 +180,7 @@ TEST_P(DataLoaderTest, DoesNotWaitForTheDevice) {
       batches.push_back(*batch);
     }
   };
-  // Taking memory from a GPU may wait for the stalled stream.
+  // Allocating memory on a GPU may wait for the stalled stream.
   RunOnce(device_, read_all);
   batches.clear();
   {

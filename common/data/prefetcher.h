@@ -1,16 +1,16 @@
-// Prefetcher: values made ahead of their use by a thread.
+// Prefetcher: a thread that makes values before they are needed.
 //
 //   int n = 0;
 //   Prefetcher<int> squares([&] { ++n; return n * n; }, /*depth=*/2);
 //   squares.Next();  // 1; the thread makes 4 and 9 meanwhile
 //
-// Of finished values that no one has taken, the thread keeps at most `depth`;
-// then it waits. An exception of the function is thrown by the Next that would
-// return its value, and by all later ones; the function is not called again.
+// The thread keeps at most `depth` values that no Next has taken; then it
+// waits. If the function throws, the Next that would return its value throws
+// this, and so do all later ones; the function is not called again.
 //
-// Next is for one thread at a time. The function runs on the Prefetcher's
-// thread; what it refers to outlives the Prefetcher. The destructor waits for
-// the call that is running, and no longer.
+// One thread at a time may call Next. The function runs on the Prefetcher's
+// thread; objects that it refers to must outlive the Prefetcher. The destructor
+// waits only for a call that is running.
 
 #ifndef D2L_COMMON_DATA_PREFETCHER_H_
 #define D2L_COMMON_DATA_PREFETCHER_H_
@@ -46,7 +46,7 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // Waits for it to be made.
+  // Waits until the value is made.
   T Next() {
     MutexLock lock(mutex_);
     while (ready_.empty() && !failure_) changed_.Wait(mutex_);
@@ -73,7 +73,7 @@ class Prefetcher {
     }
   }
 
-  // False at the end.
+  // Waits for room. Returns false at the end.
   bool HasRoom() {
     MutexLock lock(mutex_);
     while (ready_.size() >= depth_ && !stop_) changed_.Wait(mutex_);
@@ -83,7 +83,7 @@ class Prefetcher {
   const std::function<T()> make_;
   const std::size_t depth_;
   Mutex mutex_;
-  CondVar changed_;  // one of the three below
+  CondVar changed_;  // one of the three members below changed
   std::deque<T> ready_ ABSL_GUARDED_BY(mutex_);
   std::exception_ptr failure_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;

@@ -27,7 +27,7 @@ TEST(Prefetcher, KeepsTheOrder) {
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(*values.Next(), i);
 }
 
-// As a user who may have no more threads; root has no limit.
+// Runs as a user who may create no more threads; root has no limit.
 [[noreturn]] void PrefetchWithoutAThread() {
   constexpr int kNobody = 65534;
   const rlimit none = {0, 0};
@@ -99,7 +99,7 @@ TEST(Prefetcher, ThrowsWhereTheValueWouldBe) {
 }
 
 TEST(Prefetcher, StopsWhereverItIs) {
-  // With a full queue, an empty one, a failure that no one saw, and at once.
+  // Ends with a full queue, an empty one, an unseen failure, and at once.
   for (int i = 0; i < 200; ++i) {
     int n = 0;
     Prefetcher<int> values(

@@ -23,7 +23,7 @@ constexpr double kMostForLinear = 1e4;
 constexpr char kEnqueueColour[] = "#8aa4c0";
 constexpr char kBoundColour[] = "#b3261e";
 
-// From a value to its place: 0 at the bars' left end, 1 at their right.
+// Converts a value to its place: 0 at the bars' left end, 1 at their right.
 struct Scale {
   double low = 0;  // 0: linear
   double high = 1;
@@ -57,14 +57,14 @@ Scale ScaleOf(const std::vector<Bar>& bars) {
   if (longest > kMostForLinear * shortest) scale.low = shortest / 2;
   for (const Bar& bar : bars) {
     for (const double bound : bar.bounds) {
-      // One that is far away would leave no room for the bars.
+      // A bound that is far away would leave no room for the bars.
       if (bound < 1.5 * longest) scale.high = std::max(scale.high, bound);
     }
   }
   return scale;
 }
 
-// What the legend says.
+// The entries of the legend.
 struct Legend {
   bool enqueue = false;
   bool bound = false;
@@ -79,7 +79,7 @@ struct Legend {
       }
     }
   }
-  // Parts of a length say nothing on a logarithmic scale.
+  // Parts of a length have no meaning on a logarithmic scale.
   static double EnqueueOf(const Bar& bar, const Scale& scale) {
     return scale.IsLogarithmic() ? 0 : std::min(bar.enqueue, bar.value);
   }
@@ -106,7 +106,7 @@ std::string ToText(const std::vector<Group>& groups) {
     if (!text.empty()) text += "\n";
     for (const Bar& bar : group.bars) {
       std::string line(column_of(Legend::EnqueueOf(bar, group.scale)), '=');
-      // However short, there is something.
+      // A positive value has at least one mark.
       const std::size_t least = bar.value > 0 ? 1 : 0;
       line.resize(std::max(column_of(bar.value), least), '#');
       line.resize(columns, ' ');
@@ -140,7 +140,7 @@ constexpr double kBetweenGroups = 12;
 constexpr double kBar = 16;
 constexpr double kSize = 12;  // of letters
 
-// The bar's row, with its left end and its top there.
+// Draws the bar's row; `left` and `top` are its upper left corner.
 void DrawBar(const Bar& bar, const Scale& scale, double left, double top,
              Svg* svg) {
   const auto x_of = [&](double value) {

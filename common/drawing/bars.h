@@ -1,4 +1,4 @@
-// Bars: alternatives beside each other, such as their times.
+// Bars: alternatives side by side, such as their times.
 //
 //   cell.Show(DrawBars("time", {{{"one by one", "58.0 ms", 58.0, 57.1, 59.2},
 //                                {"both", "30.7 ms", 30.7, 30.5, 31.0}}}));
@@ -27,8 +27,8 @@ struct Bar {
   double value = 0;
   double low = 0;  // the value's interval
   double high = 0;
-  double enqueue = 0;               // how much of it is enqueueing
-  std::vector<double> bounds = {};  // asked for
+  double enqueue = 0;               // the part of it that is enqueueing
+  std::vector<double> bounds = {};  // bounds that claims require
 };
 
 Drawing DrawBars(const Phrase& name,

@@ -102,7 +102,7 @@ TEST(Bars, RefusesWhatHasNoLength) {
   }
 }
 
-// No line is wider than the page, and no SVG has a number that is none.
+// No line is wider than the page, and no SVG contains NaN or infinity.
 TEST(Bars, RandomOnesFit) {
   std::mt19937 random(7);
   std::lognormal_distribution<double> size(0, 6);

@@ -29,7 +29,7 @@ std::string NodeLabel(const ProgramGraph& graph, int node);
 std::string GraphSummary(const ProgramGraph& graph);
 
 // For a terminal: layers from top to bottom, then a line for each operation. A
-// graph that is too large or too wide is summarised: a line for each level.
+// graph that is too large or too wide has a line for each level instead.
 std::string GraphToText(const ProgramGraph& graph, int width = kTextWidth);
 
 // A box for each node, shaded by stream, with name, shape, time and line;

@@ -45,8 +45,8 @@ std::size_t LongestLine(const std::string& text) {
   return longest;
 }
 
-// Reads a drawing as a person does: follows each wire from the node it leaves,
-// through corners and over crossings, to the nodes it reaches.
+// Reads a drawing as a person does: follows each wire from its node, through
+// corners and over crossings, to the nodes where it ends.
 class Reader {
  public:
   explicit Reader(const std::string& text) {

@@ -16,8 +16,8 @@ namespace {
 
 int Round(double x) { return static_cast<int>(std::lround(x)); }
 
-// Where the nets of one gap between layers run: down from one column, along a
-// row of their own, and down to several columns.
+// A net between two layers: its wire runs down from one column, along a row of
+// its own, and down to several columns.
 struct Wire {
   int net = 0;
   int top = 0;
@@ -40,7 +40,7 @@ class LayerDrawing {
                const std::vector<std::string>& labels)
       : layout_(layout), labels_(labels) {}
 
-  // False if the wires find no way.
+  // False if the wires cannot be routed.
   bool Draw() {
     std::vector<int> columns = NodeColumns(0);
     for (std::size_t i = 0;; ++i) {
@@ -72,7 +72,7 @@ class LayerDrawing {
     return columns;
   }
 
-  // Where a net leaves the items above.
+  // The column where a net leaves the items above.
   int TopOf(const LayoutLink& link, std::size_t layer,
             const std::vector<int>& columns) const {
     const LayoutItem& item = layout_.layers[layer][link.above];
@@ -96,8 +96,8 @@ class LayerDrawing {
     return best;
   }
 
-  // Chooses columns for the ends of links, and moves lanes, so that no wire
-  // that begins and no other that ends share a column.
+  // Chooses columns for the ends of links, and moves lanes, so that the upper
+  // end of a wire never shares a column with another wire's lower end.
   bool Connect(std::size_t layer, const std::vector<int>& above,
                std::vector<int>* below, std::vector<Wire>* wires) const {
     std::map<int, Wire> by_net;
@@ -133,7 +133,7 @@ class LayerDrawing {
                         : (*below)[item - 1] + Width(items[item - 1]) + 1;
         high = item + 1 == items.size() ? high + kLayerGap
                                         : (*below)[item + 1] - 2;
-        // Better straight than exactly in its place.
+        // A straight wire is better than one exactly in its place.
         if (std::abs(wire.top - wanted) <= kLayerGap) wanted = wire.top;
       }
       const int column = Nearest(wanted, low, high, taken);
@@ -162,9 +162,9 @@ class LayerDrawing {
   char Vertical(int net) const { return layout_.nets[net].data ? '|' : ':'; }
   char Horizontal(int net) const { return layout_.nets[net].data ? '-' : '.'; }
 
-  // Gives each wire that is not straight a row, the first in which it is clear
-  // of the others: between two there is a column without any wire, else one
-  // could take them for one that is crossed.
+  // Gives each wire that is not straight the first row in which it is apart
+  // from the others: a column without any wire is between two wires, since a
+  // reader could take them for one wire with a crossing.
   static int ChooseTracks(std::vector<Wire>* wires) {
     std::set<int> used;
     for (const Wire& wire : *wires) {
@@ -194,7 +194,7 @@ class LayerDrawing {
   void DrawWires(std::vector<Wire>* wires) {
     const int tracks = ChooseTracks(wires);
     // Above the tracks a wire goes down one row, so that a corner below a node
-    // is not taken for its own.
+    // is not taken for the node's wire.
     const int first_track = row_ + 1;
     const int last = tracks == 0 ? row_ : first_track + tracks;
     for (const Wire& wire : *wires) {
@@ -203,7 +203,7 @@ class LayerDrawing {
         canvas_.Put(x, first_track + wire.track, Horizontal(wire.net));
       }
     }
-    // Over the rows: a wire that crosses another is not joined to it.
+    // Drawn over the rows: a wire that crosses another is not joined to it.
     for (const Wire& wire : *wires) {
       const int turn = wire.track < 0 ? row_ : first_track + wire.track;
       for (int y = row_; y < turn; ++y) {

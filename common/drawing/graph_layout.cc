@@ -15,11 +15,11 @@ namespace {
 
 constexpr int kOrderSweeps = 16;
 constexpr int kPlaceSweeps = 200;
-// A long edge that is straight is easier to follow than a short one.
+// A long straight edge is easier to follow than a short one.
 constexpr double kLaneWeight = 4;
 
-// The layer of each node: its level, but what waits for nothing stands right
-// above its first reader rather than at the top.
+// The layer of each node: its level, but a node without sources is right above
+// its first reader instead of at the top.
 std::vector<int> LayersOf(const ProgramGraph& graph) {
   std::vector<int> layers = graph.levels();
   const int none = std::numeric_limits<int>::max();
@@ -36,7 +36,7 @@ std::vector<int> LayersOf(const ProgramGraph& graph) {
   return layers;
 }
 
-// Items and links, in no particular order yet.
+// Makes items and links, in no particular order yet.
 GraphLayout MakeItems(const ProgramGraph& graph,
                       const std::vector<double>& widths) {
   GraphLayout layout;
@@ -121,8 +121,8 @@ void Reorder(GraphLayout* layout, std::size_t layer,
   }
 }
 
-// The mean place of each item's neighbours in the layer above or below; its
-// own if it has none.
+// The mean place of each item's neighbours in the layer above or below; its own
+// place if it has none.
 std::vector<double> Barycentres(const GraphLayout& layout, std::size_t layer,
                                 bool above) {
   const std::size_t count = layout.layers[layer].size();
@@ -223,9 +223,9 @@ void Place(GraphLayout* layout, double gap) {
 std::vector<double> Spread(const std::vector<double>& wanted,
                            const std::vector<double>& weights,
                            const std::vector<double>& distances) {
-  // Less the distances, the positions must not decrease: isotonic regression,
-  // by pooling neighbours that do (R. E. Barlow et al., Statistical Inference
-  // under Order Restrictions, section 1.2).
+  // Without the distances, the positions must not decrease: isotonic
+  // regression, by pooling neighbours that decrease (R. E. Barlow et al.,
+  // Statistical Inference under Order Restrictions, section 1.2).
   struct Pool {
     double sum;
     double weight;

@@ -5,8 +5,8 @@
 //   for (const LayoutItem& item : layout.layers[0]) Draw(item.x, item.node);
 //
 // An edge that skips layers gets a lane, of no width, in each of them, so that
-// no edge runs through a node. The edges of one kind that leave one node are a
-// net: they share their lanes and split where they must.
+// no edge runs through a node. The edges of one kind that leave one node form a
+// net: they share lanes until they must split.
 //
 // DrawLayers draws it in characters, joined by wires:
 //
@@ -39,10 +39,10 @@ struct Net {
   bool data = true;
 };
 
-// A piece of a net, from an item of one layer to an item of the next.
+// A part of a net, from an item of one layer to an item of the next.
 struct LayoutLink {
   int net = 0;
-  int above = 0;  // in its layer
+  int above = 0;  // the index in its layer
   int below = 0;
   EdgeKind kind = EdgeKind::kData;
   int to = 0;  // the node, if it ends here; -1 if it leads to a lane
@@ -56,7 +56,7 @@ struct GraphLayout {
   double width = 0;
 };
 
-// widths: of the nodes. gap: what is left free between two items.
+// `widths` are those of the nodes; `gap` is the free space between two items.
 GraphLayout LayOut(const ProgramGraph& graph, const std::vector<double>& widths,
                    double gap);
 
@@ -66,13 +66,13 @@ std::vector<double> Spread(const std::vector<double>& wanted,
                            const std::vector<double>& weights,
                            const std::vector<double>& distances);
 
-// What the layout must leave free between two items, in columns.
+// The space that the layout must leave between two items, in columns.
 inline constexpr int kLayerGap = 3;
 
 // Wires run straight down, or along a row of their own. Where two cross, the
-// one that goes down is drawn; '+' joins. Wires that carry data are solid,
-// others dotted. labels: of the nodes, as wide as the layout was told. "" if
-// the wires cannot be routed.
+// vertical one is drawn; '+' joins wires. Wires that carry data are solid,
+// others dotted. `labels` are the nodes', with the widths that the layout was
+// given. Returns "" if the wires cannot be routed.
 std::string DrawLayers(const GraphLayout& layout,
                        const std::vector<std::string>& labels);
 

@@ -29,7 +29,7 @@ constexpr double kFont = 11;
 // A larger graph is a list of levels: the full picture would be unreadable.
 constexpr std::size_t kMaxSvgNodes = 300;
 
-// What is written in a box.
+// The text of a box.
 struct Box {
   std::vector<std::string> lines;
   std::string fill;
@@ -37,7 +37,7 @@ struct Box {
   double width = 0;
 };
 
-// Greys for streams: colours stand for operations, as in a timeline.
+// Streams are greys: colours stand for operations, as in a timeline.
 std::string StreamShade(int stream) {
   constexpr const char* kShades[] = {"#d5d5d5", "#a3a3a3", "#ededed",
                                      "#bcbcbc"};
@@ -79,8 +79,8 @@ Box MakeBox(const ProgramGraph& graph, int number) {
   return box;
 }
 
-// Where each link of a gap ends: a node's edges share its upper side, in the
-// order of the items that they come from.
+// The place where each link of a gap ends: a node's edges share its upper side,
+// in the order of the items that they come from.
 std::vector<double> EndsOf(const GraphLayout& layout, std::size_t gap) {
   const std::vector<LayoutLink>& links = layout.links[gap];
   std::map<int, std::set<std::tuple<double, int, std::size_t>>> by_item;
@@ -126,7 +126,7 @@ std::set<std::pair<std::size_t, std::size_t>> CriticalLinks(
   return critical;
 }
 
-// The more edges cross a gap, the more room they need.
+// More edges across a gap need more room.
 double GapHeight(const GraphLayout& layout, std::size_t gap) {
   return std::min(140.0,
                   44 + 2.5 * static_cast<double>(layout.links[gap].size()));
@@ -168,7 +168,7 @@ void DrawBox(const Box& box, const LayoutItem& item, double y, bool critical,
   const double left = kMargin + item.x - item.width / 2;
   svg->Rect(left, y, item.width, kBoxHeight,
             {"#ffffff", "#333333", critical ? 2.6 : 1, 5}, box.tooltip);
-  // A stripe tells the stream: text stays black on white.
+  // A stripe shows the stream: text stays black on white.
   svg->Rect(left + 2, y + 2, item.width - 4, 16, {box.fill, "none", 1, 3});
   double line_y = y + 14;
   for (std::size_t i = 0; i < box.lines.size(); ++i) {
@@ -182,7 +182,7 @@ std::string Headline(const ProgramGraph& graph) {
   return GraphSummary(graph) + Translated(" (bold)");
 }
 
-// Which colour is which stream. Returns where it ends.
+// Draws which colour is which stream. Returns the key's lower end.
 double DrawKey(const ProgramGraph& graph, double y, Svg* svg) {
   double x = kMargin;
   const auto& streams = graph.streams();

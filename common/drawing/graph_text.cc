@@ -22,7 +22,7 @@
 namespace d2l {
 namespace {
 
-// A number with no more digits than one reads: "0.1" for 0.10000000000000001.
+// A number with readable digits: "0.1" for 0.10000000000000001.
 std::string Readable(const std::string& attribute) {
   double number;
   if (attribute.size() < 9 || !absl::SimpleAtod(attribute, &number)) {
@@ -31,8 +31,8 @@ std::string Readable(const std::string& attribute) {
   return absl::StrFormat("%.6g", number);
 }
 
-// "[3 mul (1, 2)]", with room for `wires` to arrive and one to leave beside
-// them.
+// "[3 mul (1, 2)]", with room for `wires` wires that end at it and one that
+// leaves beside them.
 std::string Boxed(const std::string& text, int wires) {
   std::string padded = text;
   while (static_cast<int>(padded.size()) < 2 * wires - 1) {
@@ -79,7 +79,7 @@ std::string NodeLabel(const ProgramGraph& graph, int node) {
   if (op < 0 || graph.ops()[op].primitive == nullptr) return label;
   const ValueRecord& value = graph.nodes()[node].value;
   for (const Attribute& attribute : graph.ops()[op].primitive->attributes()) {
-    // The shape and the dtype of the result are said of every node.
+    // Every node already shows the shape and the dtype of its result.
     if (attribute.second == value.shape.ToString()) continue;
     if (attribute.second == DTypeName(value.dtype)) continue;
     absl::StrAppend(&label, " ", attribute.first, "=",
@@ -94,8 +94,8 @@ namespace {
 std::string Layers(const ProgramGraph& graph, int width) {
   std::vector<int> wires(graph.nodes().size(), 0);
   for (const GraphEdge& edge : graph.edges()) ++wires[edge.to];
-  // The number stands for the node in the lines below; the rest is left out
-  // if there is no room for it.
+  // The number identifies the node in the lines below; the other parts are left
+  // out if there is no room for them.
   for (const int detail : {3, 2, 1, 0}) {
     std::vector<std::string> labels;
     std::vector<double> widths;
@@ -152,7 +152,7 @@ std::string OperationLines(const ProgramGraph& graph, int width) {
     for (const auto& row : rows) widths[c] = std::max(widths[c], row[c].size());
     total += widths[c];
   }
-  // What can be cut short most easily gives way: place, name, value.
+  // The least important parts are cut first: place, name, value.
   const std::size_t room = static_cast<std::size_t>(width);
   for (const auto& [column, least] :
        {std::pair(5, 14), {1, 12}, {2, 12}, {5, 0}, {1, 6}, {2, 4}}) {
@@ -193,8 +193,8 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
     ++level.names[NodeName(graph, static_cast<int>(i))];
     if (op >= 0) level.seconds += graph.ops()[op].seconds();
   }
-  // Levels that look alike become one line; if that does not do, so do as many
-  // neighbours as it takes.
+  // Equal neighbouring levels become one line; if that is too long, a line
+  // holds a fixed number of levels.
   constexpr int kMost = 40;  // fit a screen
   std::vector<Level> lines;
   int per_line = 1;

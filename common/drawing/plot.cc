@@ -46,7 +46,7 @@ double RoundStep(double value) {
   return 10 * power;
 }
 
-// An axis from `low` to `high`, as far as the points go.
+// An axis from `low` to `high`, which the points span.
 struct Range {
   const PlotAxis* axis;
   double low;
@@ -65,7 +65,7 @@ struct Range {
   std::vector<double> Ticks(int most) const {
     std::vector<double> ticks;
     if (axis->log && high / low >= 10) {
-      // Powers of ten, of bytes those of two, as many as there is room for.
+      // Marks powers of ten, or of two for bytes, as many as there is room for.
       const double base = axis->unit == "B" ? 2 : 10;
       const double ends[] = {std::log(low) / std::log(base),
                              std::log(high) / std::log(base)};
@@ -79,7 +79,7 @@ struct Range {
       ticks.clear();
     }
     const double rough = (high - low) / most;
-    // Of bytes, powers of two are round.
+    // For bytes, powers of two are round.
     const double step = axis->unit == "B"
                             ? std::exp2(std::ceil(std::log2(rough) - 1e-9))
                             : RoundStep(rough);
@@ -102,13 +102,13 @@ Range RangeOf(const PlotAxis& axis, const std::vector<PlotSeries>& all,
       range.high = std::max(range.high, point.*coordinate);
     }
   }
-  // A height is read against zero, unless the axis has none.
+  // Heights are compared with zero, unless the axis is logarithmic.
   if (coordinate == &PlotPoint::y && !axis.log) {
     range.low = std::min(range.low, 0.0);
     range.high = std::max(range.high, 0.0);
   }
   if (range.low == range.high) {
-    // One value only: put it into the middle.
+    // A single value goes into the middle.
     const double value = range.low;
     range.low = axis.log ? value / 2 : value - 1;
     range.high = axis.log ? value * 2 : value + 1;
@@ -116,7 +116,7 @@ Range RangeOf(const PlotAxis& axis, const std::vector<PlotSeries>& all,
   return range;
 }
 
-// Lines may coincide; whether two points are drawn at one place.
+// Lines may coincide; tells whether two points are drawn at one place.
 using Same = std::function<bool(const PlotPoint&, const PlotPoint&)>;
 
 bool HasPointAt(const PlotSeries& series, const PlotPoint& at,
@@ -125,7 +125,7 @@ bool HasPointAt(const PlotSeries& series, const PlotPoint& at,
                      [&](const PlotPoint& point) { return same(point, at); });
 }
 
-// How many of the first `series` have a point there.
+// How many of the first `series` series have a point there.
 int Beneath(const std::vector<PlotSeries>& all, std::size_t series,
             const PlotPoint& at, const Same& same) {
   int count = 0;
@@ -238,7 +238,7 @@ std::string Plot::ToText(int width) const {
     canvas.Write(at, kRows + 2, label);
     free = at + size + 1;
   }
-  // Lines first: points lie on them.
+  // Draws lines first, and the points over them.
   for (const PlotSeries& series : series_) {
     for (std::size_t i = 1; i < series.points.size(); ++i) {
       const PlotPoint& a = series.points[i - 1];
@@ -271,7 +271,7 @@ std::string Plot::ToText(int width) const {
                     series_[i].name, LiesOn(series_, i, same));
   }
   if (meet) legend += Say("; 2, 3, ...: so many lines at one place");
-  // Wide characters have no place on the canvas, whose first line is empty.
+  // Labels may be wide, so they are not on the canvas. Its first line is empty.
   const std::string x_label = x_.label;
   const int before_label = width - static_cast<int>(TextColumns(x_label));
   return absl::StrCat(y_.label, canvas.ToString(),
@@ -320,7 +320,7 @@ std::string Plot::ToSvg(const std::string& title) const {
       absl::StrAppendFormat(&path, "%s %.2f %.2f ", path.empty() ? "M" : "L",
                             x_of(point.x), y_of(point.y));
     }
-    // What lies on another line lets it through.
+    // A line on top of another is dashed, so that both are seen.
     const std::string lies_on = LiesOn(series_, i, same);
     const Svg::Stroke stroke = {colour, 2, /*dashed=*/!lies_on.empty()};
     if (!path.empty()) svg.Path(path, stroke);

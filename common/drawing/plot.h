@@ -24,7 +24,7 @@
 
 namespace d2l {
 
-// A mark of an axis, which is a round value: "2 ms" for 0.002 and "s".
+// The label of a round value on an axis: "2 ms" for 0.002 and "s".
 std::string AxisLabel(double value, const std::string& unit);
 
 struct PlotPoint {
@@ -32,7 +32,7 @@ struct PlotPoint {
   double y = 0;
 };
 
-// Names and labels are as they are shown.
+// Names and labels are in the run's language.
 struct PlotSeries {
   std::string name;
   std::vector<PlotPoint> points;
@@ -49,7 +49,7 @@ class Plot {
   Plot(const Phrase& x_label, std::string x_unit, const Phrase& y_label,
        std::string y_unit);
 
-  // Logarithmic axes. Call before adding series.
+  // Makes the axes logarithmic. Call them before adding series.
   Plot& LogX();
   Plot& LogY();
 
@@ -59,7 +59,7 @@ class Plot {
 
   // For a terminal: 16 rows, axes and a legend.
   std::string ToText(int width = kTextWidth) const;
-  // title: as it is shown.
+  // `title` is printed as it is.
   std::string ToSvg(const std::string& title = "") const;
   Drawing Draw(const Phrase& name) const;
 

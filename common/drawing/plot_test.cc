@@ -72,7 +72,7 @@ TEST(PlotText, FitsAnyWidthAndAnyData) {
   EXPECT_EQ(Plot("x", "", "y", "").ToText(), "There is nothing to plot.\n");
 }
 
-// Where lines coincide, their number stands, and the legend names the other.
+// The plot shows how many lines coincide, and the legend names the other.
 TEST(Plot, LinesThatCoincideAreSeen) {
   Plot plot("n", "", "time", "s");
   plot.AddLine("a", {0, 5, 10}, {0, 1, 2});
@@ -88,7 +88,7 @@ TEST(Plot, LinesThatCoincideAreSeen) {
   EXPECT_THAT(svg, HasSubstr(">b (as a)<"));
   EXPECT_THAT(svg, HasSubstr(">c<"));
   EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
-  // Rings around each other: 3.5, 6 and 8.5 pixels.
+  // Concentric rings: 3.5, 6 and 8.5 pixels.
   EXPECT_THAT(svg, HasSubstr("r=\"6\" fill=\"none\""));
   EXPECT_THAT(svg, HasSubstr("r=\"8.5\" fill=\"none\""));
 }

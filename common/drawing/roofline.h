@@ -1,7 +1,6 @@
-// The roofline of a profile: how many operations a second each kind of
-// operation does, against how many it does for each byte that it moves. Above
-// the roof nothing can be: to the left of its ridge memory bounds, to the right
-// arithmetic.
+// The roofline of a profile: the operations a second of each kind of operation,
+// against the operations for each byte that it moves. Nothing can be above the
+// roof: memory is the limit to the left of its ridge, arithmetic to the right.
 //
 //   ProfilerOptions options;
 //   options.with_bounds = true;
@@ -23,10 +22,10 @@
 
 namespace d2l {
 
-// Of the operations that compute and have a device time; those of one name as
-// one. The peaks are those of the profile's first device. Two roofs: of the
-// memory that holds the largest operation's data, and of the fastest cache. If
-// the peaks were not measured, it says so.
+// Draws the operations that compute and have a device time, those of one name
+// as one. The peaks are those of the profile's first device. There are two
+// roofs: that of the memory that holds the largest operation's data, and that
+// of the fastest cache. The drawing says so if the peaks were not measured.
 Drawing DrawRoofline(const Profile& profile, const Phrase& name);
 
 }  // namespace d2l

@@ -32,8 +32,8 @@ TEST(Roofline, DrawsOperationsBelowTheRoofs) {
   ProfileBuilder builder = OneDevice();
   builder.profile().devices[0].peaks = RoundPeaks();
   const Drawing drawing = DrawRoofline(builder.Build(), "roofline");
-  // The memory's roof rises from 1 GFLOP/s at 0.1 to 100 at 10, where the
-  // addition is on it; the cache's reaches the top at 0.5.
+  // The memory's roof rises from 1 GFLOP/s at 0.1 to 100 at 10, and the
+  // addition lies on it; the cache's roof reaches the top at 0.5.
   EXPECT_EQ("\n" + drawing.text, R"(
 GFLOP/s
 100 +                .o                              .*.......................*

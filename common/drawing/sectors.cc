@@ -21,7 +21,7 @@ using kernels::cuda::kSectorBytes;
 using kernels::cuda::kWordBytes;
 constexpr int kWords = kSectorBytes / kWordBytes;
 
-// By sector, the first lane that uses each word; "" if none does.
+// For each sector, the first lane that uses each word; "" if none does.
 using Sectors = std::map<std::int64_t, std::vector<std::string>>;
 
 Sectors SectorsOf(const std::vector<std::int64_t>& first) {

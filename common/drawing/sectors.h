@@ -1,5 +1,5 @@
-// The sectors of memory that a warp's request touches, and which of its lanes
-// uses each word of them.
+// The sectors of memory that a warp's request touches, and the lanes that use
+// each word of them.
 //
 //   std::vector<std::int64_t> first;  // as kernels::cuda::Requests has them
 //   for (int lane = 0; lane < 32; ++lane) first.push_back(64 * lane);
@@ -18,8 +18,8 @@
 
 namespace d2l {
 
-// first: where each lane's word begins, in bytes from the first sector on; -1
-// for a lane that takes no part. The text shows four sectors, the SVG all.
+// `first` is where each lane's word begins, in bytes from the first sector on;
+// -1 for an inactive lane. The text shows four sectors, the SVG all.
 Drawing DrawSectors(const Phrase& name, const std::vector<std::int64_t>& first);
 
 }  // namespace d2l

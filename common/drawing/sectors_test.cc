@@ -12,7 +12,7 @@
 namespace d2l {
 namespace {
 
-// Lanes whose words begin so many bytes apart; one has none.
+// Lanes whose words begin `apart` bytes apart; lane `without` has none.
 std::vector<std::int64_t> Lanes(int count, int apart, int without = -1) {
   std::vector<std::int64_t> first;
   for (int lane = 0; lane < count; ++lane) {
@@ -38,7 +38,7 @@ sector    0 |  .  0  1  2  3  4  5  6 |
 sector    1 |  7  8  . 10 11 12 13 14 |
 )");
   EXPECT_EQ(Count(drawing.svg, ">sector "), 2);
-  // The background is one more.
+  // The background is one more rectangle.
   EXPECT_EQ(Count(drawing.svg, "<rect "), 2 * 8 + 1);
   EXPECT_EQ(Count(drawing.svg, "fill=\"#56B4E9\""), 14);
   EXPECT_EQ(drawing.name.english, "by columns");

@@ -14,7 +14,7 @@
 namespace d2l {
 namespace {
 
-// A title inside an element is what browsers show when it is pointed at.
+// Browsers show an element's title when the mouse is on the element.
 std::string End(const char* element, const std::string& tooltip) {
   if (tooltip.empty()) return "/>\n";
   return absl::StrCat("><title>", EscapeXml(tooltip), "</title></", element,

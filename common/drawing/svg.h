@@ -40,34 +40,34 @@ class Svg {
 
   Svg(double width, double height, const std::string& title);
 
-  // tooltip: shown by a browser when pointed at; "" for none.
+  // A browser shows the tooltip when the mouse is on the shape; "" for none.
   void Rect(double x, double y, double width, double height, const Shape& shape,
             const std::string& tooltip = "");
   void Circle(double x, double y, double radius, const Shape& shape,
               const std::string& tooltip = "");
   void Line(double x1, double y1, double x2, double y2, const Stroke& stroke);
-  // data: a path's "d", in numbers and letters only.
+  // `data` is a path's "d", in numbers and letters only.
   void Path(const std::string& data, const Stroke& stroke);
   void Text(double x, double y, const std::string& text, const Font& font);
 
   std::string ToString() const { return text_ + "</svg>\n"; }
 
-  // About how wide the text will be.
+  // The approximate width of the text.
   static double TextWidth(const std::string& text, double size);
 
  private:
   std::string text_;
 };
 
-// Colours that are told apart easily, also by the colour-blind (M. Okabe and
+// Colours that are easy to distinguish, also for the colour-blind (M. Okabe and
 // K. Ito, Color Universal Design); they repeat.
 std::string PaletteColour(int i);
 
-// As the text of an XML element or attribute: printable, but for tabs and line
-// ends.
+// Escapes the text of an XML element or attribute, and makes all but tabs and
+// line ends printable.
 std::string EscapeXml(const std::string& text);
 
-// The text line by line, in a typewriter's letters.
+// The text line by line, in a monospaced font.
 std::string TextAsSvg(const std::string& text, const std::string& title);
 
 }  // namespace d2l

@@ -27,8 +27,8 @@ namespace {
 
 double Seconds(std::int64_t nanos) { return 1e-9 * static_cast<double>(nanos); }
 
-// The work of a stream, and its waits: when it was free, but what had been
-// requested of it had not begun.
+// The work of a stream, and its waits: the times when it was free, but had not
+// begun a requested operation.
 std::vector<TimelineSpan> WithWaits(const std::vector<TimelineSpan>& work) {
   std::vector<TimelineSpan> spans;
   std::int64_t free_from = 0;
@@ -43,9 +43,9 @@ std::vector<TimelineSpan> WithWaits(const std::vector<TimelineSpan>& work) {
   return spans;
 }
 
-// The marks of what the operations are called: A, B, … (x stands for blocked),
-// and '*' for what there is no letter for; or, of one name, '=' for requests
-// and '#' for work.
+// The marks of the operations' names: A, B, … (x stands for blocked), and '*'
+// if the letters run out; or, for a single name, '=' for requests and '#' for
+// work.
 class Marks {
  public:
   explicit Marks(const std::vector<std::string>& names) {
@@ -61,12 +61,12 @@ class Marks {
     if (one_) return span.kind == SpanKind::kRequest ? '=' : '#';
     return letters_.at(span.name);
   }
-  // Of the second, the fourth, … of calls of one name.
+  // The mark of every second call of one name.
   static char Alternate(char mark) {
     if (mark == '=') return '-';
     return mark == '#' ? '%' : absl::ascii_tolower(mark);
   }
-  // "A matmul, B add"; space: between a mark and its meaning.
+  // "A matmul, B add"; `space` is between a mark and its meaning.
   std::string Key(const std::vector<std::string>& names,
                   const char* space) const {
     if (one_) {
@@ -92,8 +92,8 @@ class Marks {
 
 bool IsBusy(char mark) { return mark != ' ' && mark != ':'; }
 
-// The columns of a row. What is shorter than a column shows as well, if nothing
-// longer is there.
+// The columns of a row. A span that is shorter than a column is shown if
+// nothing longer is in the column.
 std::string RowColumns(const TimelineRow& row, int columns,
                        double nanos_per_column, const Marks& marks) {
   std::vector<std::map<char, double>> filled(columns);
@@ -114,7 +114,7 @@ std::string RowColumns(const TimelineRow& row, int columns,
       filled[column][mark] += std::max(share, IsBusy(mark) ? 1e-6 : 0);
     }
   }
-  // What did not get a column has a claim to the next one.
+  // Time that got no column counts towards the next one.
   std::map<char, double> owed;
   std::string text;
   double most_busy = 0;
@@ -150,7 +150,7 @@ bool IsShown(const ProfiledSpan& span) {
   return span.kind != ProfiledKind::kRange;
 }
 
-// One span of a picture, or neighbours too thin to be seen apart.
+// One span of a picture, or neighbours too thin to distinguish.
 struct DrawnSpan {
   TimelineSpan span;
   int count;
@@ -244,7 +244,7 @@ void Timeline::Add(const std::string& alternative, const Profile& profile) {
     const std::int64_t begin = span.host_begin - start;
     const std::int64_t end = span.host_end - start;
     if (span.kind == ProfiledKind::kQueueFull) {
-      // Within the call before it.
+      // The span lies within the call before it.
       const TimelineSpan around = calls.empty() ? TimelineSpan() : calls.back();
       if (around.end > begin) calls.back().end = begin;
       const std::string full = span.name.substr(span.name.rfind(' ') + 1);
@@ -329,7 +329,7 @@ std::string Timeline::ToText(int width) const {
     axis.Write(x, 0, label);
     free = end + 1;
   }
-  // A mark stays with its meaning when lines are broken at spaces.
+  // Lines break at spaces, but never between a mark and its meaning.
   constexpr char kNoBreak[] = "\u00a0";
   std::string key = marks.Key(names_, kNoBreak);
   if (!blocked_.empty()) absl::StrAppend(&key, ", x", kNoBreak, blocked_);
@@ -351,7 +351,7 @@ std::string Timeline::ToSvg(const std::string& title) const {
   std::map<std::string, std::string> colours;
   std::vector<std::pair<std::string, std::string>> key;  // colour, text
   for (const std::string& name : names_) {
-    // The palette's next is the colour of what is blocked.
+    // The palette's next colour is for blocked time.
     constexpr std::size_t kColours = 6;
     const std::size_t n = colours.size();
     colours[name] = n < kColours ? PaletteColour(static_cast<int>(n)) : kOthers;

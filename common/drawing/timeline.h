@@ -22,12 +22,11 @@
 //            cpu:1     |#################                  |  99 %
 //                       ^0           ^10 ms       ^20 ms
 //
-// A row for each thread of the front end: its calls, its waits for devices
-// (reads and Synchronize), and when it was blocked because a queue was full. A
-// row for each stream: its operations, and its waits: an operation had been
-// requested, and the stream was free but had not begun it. It waited for
-// another stream's event, or its worker woke up. Time begins with the first
-// request.
+// The front end has a row for each thread: its calls, its waits for devices
+// (reads and Synchronize), and the times when a full queue blocked it. Each
+// stream has a row: its operations, and its waits, when an operation had been
+// requested and the free stream had not begun it, because it waited for another
+// stream's event, or its worker woke up. Time begins with the first request.
 //
 // Thread-safety: a value; const methods may be called at the same time.
 
@@ -52,14 +51,14 @@ struct TimelineSpan {
   std::string name;
   std::int64_t begin = 0;  // nanoseconds from the first request
   std::int64_t end = 0;
-  std::int64_t requested = 0;  // of work: when the call had returned
+  std::int64_t requested = 0;  // for work: when the call had returned
 };
 
 struct TimelineRow {
-  // As they are shown.
+  // Texts are in the run's language.
   std::string alternative;          // "" if there is only one
   std::string name;                 // "front end", "cpu:0/1"
-  bool is_stream = false;           // or a thread
+  bool is_stream = false;           // else a thread
   std::vector<TimelineSpan> spans;  // by begin, disjoint on a thread
   std::int64_t nanos = 0;           // of all rows of the alternative
   double busy_seconds = 0;          // requesting or working
@@ -72,7 +71,7 @@ struct NamedProfile {
 
 class Timeline {
  public:
-  // Of operations, views, reads and waits; ranges and steps are left out.
+  // Shows operations, views, reads and waits, but no ranges and steps.
   explicit Timeline(const Profile& profile) { Add("", profile); }
   explicit Timeline(const std::vector<NamedProfile>& alternatives) {
     for (const auto& [name, profile] : alternatives) {
@@ -81,15 +80,14 @@ class Timeline {
   }
 
   const std::vector<TimelineRow>& rows() const { return rows_; }
-  // From the first request to the last thing that happened, of the longest
-  // alternative.
+  // The time from the first request to the end, of the longest alternative.
   std::int64_t nanos() const { return nanos_; }
 
   // For a terminal: a letter for each kind of operation, capital and small in
   // turn where one takes a column or more; or '=' for requests and '#' for
-  // work, if there is only one kind. What fills a part of the columns has that
-  // part of the marks. At the end of a row, the part of its alternative's time
-  // that it requests or works.
+  // work, if there is only one kind. A letter's share of the marks is its share
+  // of the time. At the end of a row: the share of its alternative's time in
+  // which it requests or works.
   std::string ToText(int width = kTextWidth) const;
 
   std::string ToSvg(const std::string& title = "") const;
@@ -101,10 +99,10 @@ class Timeline {
 
   std::vector<TimelineRow> rows_;
   std::int64_t nanos_ = 0;
-  // What the operations are called, in the order of the rows.
+  // The operations' names, in the order of the rows.
   std::vector<std::string> names_;
-  // Why the front end was blocked: "front end blocked: queue full 4096/4096".
-  // Empty if it was not.
+  // The reason why the front end was blocked: "front end blocked: queue full
+  // 4096/4096". Empty if it was not.
   std::string blocked_;
 };
 
@@ -113,8 +111,8 @@ inline Drawing DrawTimelines(const Phrase& name,
   return Timeline(alternatives).Draw(name);
 }
 
-// Round times for the marks of an axis from 0 to `end`: at most `most`, in
-// nanoseconds, 0 the first. One mark if nothing happened.
+// Round times for the marks of an axis from 0 to `end`, in nanoseconds: at most
+// `most`, 0 the first. One mark if nothing happened.
 std::vector<std::int64_t> AxisTimes(std::int64_t end, int most);
 
 }  // namespace d2l

@@ -63,7 +63,7 @@ TEST(Timeline, RowsAreThreadsAndStreams) {
   EXPECT_EQ(front.spans[2].name, "item");
   EXPECT_DOUBLE_EQ(front.busy_seconds, 40e-9);
 
-  // Asked for at 20, run from 1000 to 1500; at 120, run from 2000 to 2500.
+  // Requested at 20, ran from 1000 to 1500; at 120, ran from 2000 to 2500.
   const TimelineRow& stream = timeline.rows()[1];
   EXPECT_EQ(stream.name, "cpu:0/1");
   EXPECT_TRUE(stream.is_stream);
@@ -91,8 +91,8 @@ TEST(TimelineText, IsScaledToTheRun) {
   EXPECT_THAT(text, HasSubstr("A matmul, B add"));
 }
 
-// The operations run one after the other, 1000 ns each, on cpu:0/1; asked for
-// at the beginning.
+// The operations run one after the other, 1000 ns each, on cpu:0/1; all are
+// requested at the beginning.
 ProfileBuilder BackToBack(int count) {
   ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
   for (int i = 0; i < count; ++i) {
@@ -110,12 +110,12 @@ TEST(TimelineText, EqualBlocksAreToldApart) {
     changes += row[i] != row[i - 1] ? 1 : 0;
   }
   EXPECT_EQ(changes, 19) << row;
-  // Not if a column holds several.
+  // Letters do not alternate if a column holds several operations.
   EXPECT_THAT(Lines(Timeline(BackToBack(200).Build()).ToText(80))[1],
               Not(HasSubstr("%%")));
 }
 
-// Marks of work and of waiting have the shares of the times.
+// The marks' shares of work and waiting are the shares of the times.
 TEST(TimelineText, WorkHasItsShareOfTheColumns) {
   for (const int percent : {3, 17, 50, 83}) {
     ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
@@ -132,7 +132,7 @@ TEST(TimelineText, WorkHasItsShareOfTheColumns) {
   EXPECT_THAT(Lines(Timeline(builder.Build()).ToText())[1], HasSubstr("#"));
 }
 
-// Both devices work for 100 ns. First in the notebook's order with a queue of
+// Both devices work for 100 ns: first in the notebook's order with a queue of
 // two, then in turn.
 Profile Notebook() {
   ProfileBuilder builder(
@@ -167,7 +167,7 @@ TEST(Timelines, StandOneAboveTheOther) {
     front += absl::StrCat(span.kind == SpanKind::kBlocked ? "x" : "=",
                           span.begin, "-", span.end, " ");
   }
-  // The blocked call is what is around its wait.
+  // The blocked call surrounds its wait.
   EXPECT_EQ(front, "=0-1 =10-12 x12-50 =50-52 =60-62 ");
   EXPECT_EQ(timeline.rows()[0].nanos, 160);
   EXPECT_EQ(timeline.rows()[3].alternative, "in turn");
@@ -192,10 +192,10 @@ TEST(Timelines, StandOneAboveTheOther) {
   }
 }
 
-// Many calls make a picture of bounded size.
+// A picture of many calls has a bounded size.
 TEST(TimelineSvg, MergesWhatIsTooThin) {
   EXPECT_LT(Timeline(BackToBack(20'000).Build()).ToSvg("t").size(), 20'000u);
-  // And 20 blocks are 20.
+  // 20 blocks stay 20 blocks.
   const std::string svg = Timeline(BackToBack(20).Build()).ToSvg("t");
   std::size_t blocks = 0;
   for (std::size_t at = svg.find("<title>matmul"); at != std::string::npos;
@@ -245,7 +245,7 @@ TEST(Timeline, OfAProfileHasItsThreadsAndStreams) {
   builder.Add(ProfiledKind::kWait, "synchronize", 1160, 1230);
   const Timeline timeline(builder.Build());
 
-  // Ranges are no requests: time begins at 1000, and ends when item returns.
+  // A range is no request: time begins at 1000, and ends when item returns.
   EXPECT_EQ(timeline.nanos(), 2000);
   ASSERT_EQ(timeline.rows().size(), 4u);
   std::vector<std::string> names;
@@ -265,7 +265,7 @@ TEST(Timeline, OfAProfileHasItsThreadsAndStreams) {
               ElementsAre("matmul 0-200 reshape 300-310 add 400-450 "
                           "failed 460-470 :item 480-2000 ",
                           "add 100-150 :synchronize 160-230 ",
-                          // It began before the call returned: no wait.
+                          // It began before the call had returned: no wait.
                           "add 120-220 ",
                           ":matmul 200-500 matmul 500-1500 add 1500-1600 "));
   EXPECT_THAT(timeline.ToText(), HasSubstr("front end 2 |"));

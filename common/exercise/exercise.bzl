@@ -4,7 +4,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//common/kernels/cuda:check.bzl", "CHECKABLE", "CHECK_COPTS", "EMULATION_COPTS")
 load("//third_party:cuda.bzl", "cuda_library", "if_cuda")
 
-# What most exercises and judges include.
+# The includes of most exercises and judges.
 _DEPS = [
     "//common/base",
     "//common/device",
@@ -18,7 +18,7 @@ _DEPS = [
     "@com_google_absl//absl/strings:str_format",
 ]
 
-# An exercise that is not done uses little of what it is given.
+# An unfinished exercise does not use most of its arguments.
 _COPTS = [
     "-Wno-unused-but-set-variable",
     "-Wno-unused-function",
@@ -31,12 +31,12 @@ _KERNEL_DEPS = [
     "//common/kernels/cuda:check_hooks",
 ]
 
-# The same kernel for a GPU; deps of who links it.
+# The same kernel for a GPU; returns deps for the linking target.
 def _for_gpu(name, src):
     cuda_library(
         name = name,
         srcs = [src],
-        # Half-done answers use little, here as above.
+        # Half-done answers leave arguments unused, here as above.
         copts = ["-diag-suppress=177"] + ["-Xcompiler=" + copt for copt in _COPTS],
         tags = ["manual"],
         deps = _KERNEL_DEPS[:1] + ["//common/exercise/cuda:gpu_run"],
@@ -62,7 +62,7 @@ def _exercise(name, suffix, deps, copts, compatible_with):
         # The types that the function needs.
         hdrs = native.glob(["judges/%s.h" % name], allow_empty = True),
         deps = deps,
-        # Nothing refers to it by name: it registers itself.
+        # No code refers to it by name: it registers itself.
         alwayslink = True,
     )
     cc_binary(

@@ -31,13 +31,13 @@ struct WrongAnswerError : std::exception {
   const WrongAnswer wrong;
 };
 
-// Waits for what an answer has left behind, whether or not it failed.
+// Waits for the work that an answer has left, whether or not it failed.
 void Quiet() {
   for (const DeviceInfo& info : Devices()) {
     try {
       Synchronize(info.device);
     } catch (const AsyncError&) {
-      // Judged already, or not asked for by this exercise.
+      // The error was judged already, or the exercise does not ask about it.
     }
   }
 }
@@ -54,10 +54,10 @@ std::string Describe(const WrongAnswer& wrong) {
   return absl::StrCat(text, "\n", Wrap(Translated(wrong.look), "  "));
 }
 
-// What the learner's code threw, in words.
+// Describes the exception that the learner's code threw.
 std::string Describe(const std::exception& thrown) {
   return absl::StrCat("WRONG\n",
-                      // Its message names the line that asked.
+                      // Its message names the line that read the value.
                       Wrap(absl::StrContains(thrown.what(), "/judges/")
                                ? Say("What your code made cannot be read:")
                                : Say("Your code threw an exception:"),
@@ -128,7 +128,7 @@ void Judging::Race(const Alternative& answer, const RaceAgainst& against) {
   };
   Note(line(answer.label, time.value));
   Note(line(against.best.label, t["best"].completion.value) +
-       // Not the quotient of the medians beside it.
+       // This is not the quotient of the medians beside it.
        "  " +
        Say("you take %s as long (median of the pairs of runs)",
            FormatFactor(ratio.value.median)));
@@ -137,12 +137,12 @@ void Judging::Race(const Alternative& answer, const RaceAgainst& against) {
          Say("you take %s as long",
              FormatFactor(time.value.median / against.bound)));
   }
-  // Slow only if that is sure: noise does not fail a learner.
+  // The answer is slow only if that is certain: noise does not fail a learner.
   if (Above(ratio, against.slack).verdict == Verdict::kHolds) {
     if (slow_.empty()) slow_ = against.look;
     return;
   }
-  // Figures that seem to contradict the verdict are explained.
+  // Explains numbers that seem to contradict the verdict.
   constexpr double kAlike = 1.1, kFarFromBound = 1.3;
   const Summary& r = ratio.value;
   if (r.median > kAlike || r.median < 1 / kAlike) {

@@ -1,4 +1,4 @@
-// Exercises: a function that a learner writes, and the judge of it.
+// Exercises: functions that a learner writes, and their judges.
 //
 //   float Half(float x) {
 //     // YOUR CODE
@@ -16,17 +16,17 @@
 //   }
 //   D2L_JUDGE("half", JudgeHalf);
 //
-// The answer and the judge are in different files and know each other by the
-// exercise's name, so that one program can hold several answers: the learner's
-// in the program that //:exercises builds, in a test the solution, the
-// untouched exercise and the typical mistakes (D2L_MISTAKE). Functions that
-// have the same name stand in unnamed namespaces.
+// The answer and the judge are in different files and share only the exercise's
+// name, so that one program can hold several answers: the learner's in the
+// program that //:exercises builds; in a test the solution, the untouched
+// exercise and the typical mistakes (D2L_MISTAKE). Functions that have the same
+// name go into unnamed namespaces.
 //
-// A judge first tells whether the answer is right, by what it computes and by
-// what it asks of the devices (probes.h), not by how long it takes. Then the
-// judge may Race the answer. chapters/README.md says how to write an exercise.
+// A judge first decides whether the answer is right, by its results and by its
+// requests to the devices (probes.h), not by its time. Then the judge may Race
+// the answer. chapters/README.md says how to write an exercise.
 //
-// What is said of an answer is English, and shown in the run's language: plain
+// Texts about an answer are English, and shown in the run's language: plain
 // texts and the formats of Say are keys of po/zh.po
 // (common/base/console/language.h).
 //
@@ -50,32 +50,31 @@ struct WrongAnswer {
   std::string input;
   std::string got;
   std::string expected;
-  std::string look;  // what to look at: a sentence or two
-  // Lines between the two, such as a drawing; printed as they are.
+  std::string look;  // a hint: a sentence or two
+  // Lines between the two, printed unchanged, such as a drawing.
   std::string evidence = "";
 };
 
-// What an answer is raced against.
+// The opponent of an answer in a race.
 struct RaceAgainst {
   Alternative best;
-  // The answer is slow if it surely takes more than this many times as long.
+  // The answer is slow if it certainly takes more than this many times as long.
   double slack;
-  // What to look at then.
+  // The hint for a slow answer.
   std::string look;
-  // How fast it could be at best, in seconds, and why; 0: not known.
+  // The shortest possible time, in seconds, and the reason; 0: not known.
   double bound = 0;
   std::string bound_of = "";
 };
 
-// Whether there are as many numbers, and
-// |got - expected| <= tolerance * max(1, |expected|) for each. An infinity is
-// close to itself only.
+// Whether both have the same size and |got - expected| <= tolerance * max(1,
+// |expected|) for each number. An infinity is close to itself only.
 bool AllClose(const std::vector<float>& got, const std::vector<float>& expected,
               double tolerance);
 
 class Judging {
  public:
-  // timed: whether to race.
+  // `timed` says whether to race.
   explicit Judging(bool timed) : timed_(timed) {}
   Judging(const Judging&) = delete;
   Judging& operator=(const Judging&) = delete;
@@ -85,22 +84,22 @@ class Judging {
   // Ends the judgement: the answer is wrong.
   [[noreturn]] void Wrong(WrongAnswer wrong) const;
 
-  // Wrong unless AllClose.
+  // Calls Wrong unless AllClose.
   void ExpectClose(const std::string& input, const std::vector<float>& got,
                    const std::vector<float>& expected, double tolerance,
                    const std::string& look) const;
 
-  // Times the answer and the best in turn, as a lesson's cell does, unless the
-  // judgement is not timed. The answer must have been found right before.
+  // Times the answer and the best in turn, as a lesson's cell does, if the
+  // judgement is timed. The judge must have found the answer right before.
   void Race(const Alternative& answer, const RaceAgainst& against);
 
-  // A line below the verdict of a right answer: a figure, a comparison.
+  // A line below the verdict of a right answer, such as a comparison.
   void Note(const std::string& line);
-  // A sentence there, such as why a figure does not contradict the verdict.
+  // A sentence there, such as why a number does not contradict the verdict.
   void Explain(const std::string& sentence);
 
   const std::string& notes() const { return notes_; }
-  // What to look at, if the answer lost a race; else "".
+  // The hint, if the answer lost a race; else "".
   const std::string& slow() const { return slow_; }
 
  private:
@@ -113,19 +112,19 @@ enum class ExerciseVerdict { kRight, kSlow, kWrong, kNotDone };
 
 struct Judged {
   ExerciseVerdict verdict;
-  std::string text;  // what is printed, in lines
+  std::string text;  // the text to print, in lines
 };
 
 struct Judge {
   std::string exercise;
-  // Throws if the answer is wrong, or what the answer throws.
+  // Throws if the answer is wrong, and passes on what the answer throws.
   std::function<void(Judging&, const std::any&)> judge;
 };
 
-// All that are linked into this program.
+// All judges that are linked into this program.
 std::vector<Judge>& Judges();
 
-// Has the exercise's judge look at the answer. Afterwards the devices are idle.
+// Has the exercise's judge judge the answer. Afterwards the devices are idle.
 // Throws std::invalid_argument if there is no such judge.
 Judged JudgeAnswer(const Answer& answer, bool timed);
 
@@ -150,7 +149,7 @@ bool RegisterJudge(const char* exercise,
 }  // namespace internal
 }  // namespace d2l
 
-// Stands at the end of a file, in namespace d2l.
+// Comes at the end of a file, in namespace d2l.
 #define D2L_JUDGE(exercise, judge)                  \
   [[maybe_unused]] const bool judge_is_registered = \
       ::d2l::internal::RegisterJudge(exercise, judge)

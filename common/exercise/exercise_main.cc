@@ -1,5 +1,5 @@
-// main() of an exercise: judges the one answer that is linked in, and prints
-// the verdict for //:exercises.
+// main() of an exercise: judges the linked answer, and prints the verdict for
+// //:exercises.
 
 #include <cstdlib>
 #include <iostream>
@@ -23,15 +23,15 @@ ABSL_FLAG(bool, check_races, false,
           "Example: --check_races");
 
 int main(int argc, char** argv) {
-  // The key tells //:exercises the verdict from what the answer printed; the
-  // answer does not see it.
+  // //:exercises recognises the verdict by the key, which the answer's own
+  // output cannot contain: the answer does not see the key.
   const char* const given = std::getenv("D2L_VERDICT_KEY");
   const std::string key = given == nullptr ? "" : given;
   unsetenv("D2L_VERDICT_KEY");
   absl::ParseCommandLine(argc, argv);
   absl::Status status = d2l::SetLanguage(absl::GetFlag(FLAGS_lang));
-  // Not the GPUs: a Gate is a host callback, and CUDA may run those of all
-  // streams on one thread, so that it would hold other streams as well.
+  // No GPUs: a Gate is a host callback, and CUDA may run the callbacks of all
+  // streams on one thread, so that a gate would hold other streams as well.
   if (status.ok()) status = d2l::InitializeDevices("cpu:0,cpu:1,cpu:2");
   if (!status.ok()) {
     std::cerr << status.message() << "\n";

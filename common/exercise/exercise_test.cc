@@ -1,4 +1,4 @@
-// The judge's frame: verdicts, what is said of wrong answers, races, probes.
+// The judge's frame: verdicts, texts about wrong answers, races, probes.
 
 #include "common/exercise/exercise.h"
 
@@ -42,7 +42,7 @@ void JudgeHalf(Judging& judging, float (*answer)(float)) {
     judging.Wrong({absl::StrFormat("%g", x), absl::StrFormat("%g", got),
                    absl::StrFormat("%g", x / 2), "Half is a factor."});
   }
-  // Sleeps, so that one is surely slower than the other.
+  // Sleeps, so that one is certainly slower than the other.
   const auto sleep = [](int count) {
     return [count] {
       for (int i = 0; i < count; ++i) {
@@ -140,7 +140,7 @@ TEST(JudgeAnswer, RacesOnlyIfItIsTimed) {
   EXPECT_THAT(timed.text, HasSubstr("\n  Sleep less.\n"));
 }
 
-// Sleeps of so many milliseconds, raced against one of `best`.
+// Races sleeps of `answer` milliseconds against sleeps of `best`.
 std::string Race(int answer, int best, double slack, double bound) {
   static int milliseconds[2];
   static RaceAgainst against;
@@ -174,7 +174,7 @@ TEST(Race, ExplainsFiguresThatSeemToContradictTheVerdict) {
   EXPECT_THAT(Race(20, 1, 2, 1e-4), Not(HasSubstr("of the bound, too")));
 }
 
-// What ExpectClose throws, as the judge of an exercise would.
+// The text of the error that ExpectClose throws in an exercise's judge.
 std::string Compare(const std::vector<float>& got,
                     const std::vector<float>& expected) {
   static const std::vector<float>*compared, *with;

@@ -1,5 +1,5 @@
-// Judges all answers that are linked in: a chapter's solutions, its untouched
-// exercises and the typical mistakes. exercise.bzl makes a test of it.
+// Judges all linked answers: a chapter's solutions, its untouched exercises and
+// the typical mistakes. exercise.bzl makes a test of it.
 
 #include <cstddef>
 #include <iostream>
@@ -25,7 +25,7 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-// What to look at.
+// The hint.
 std::string LastParagraph(const std::string& text) {
   const std::size_t end = text.rfind("\n\n");
   return end == std::string::npos ? text : text.substr(end);

@@ -1,5 +1,5 @@
-// GpuRun: one launch of a learner's kernel on a GPU, as nvcc has compiled it,
-// on arrays that are in host memory before and after.
+// GpuRun: one launch of a learner's kernel on a GPU, as compiled by nvcc, on
+// arrays that are in host memory before and after.
 //
 //   GpuRun run;
 //   run.blocks = {4, 1, 1};
@@ -24,14 +24,14 @@ namespace d2l {
 struct GpuRun {
   struct Array {
     char* begin;              // on the host
-    std::vector<char> bytes;  // before the kernel, then behind it
+    std::vector<char> bytes;  // before the kernel, then after it
   };
-  // The bytes of a parameter; of a pointer it is an address within an array.
+  // The bytes of a parameter; a pointer is an address within an array.
   struct Argument {
     std::uint64_t bits = 0;
     bool is_pointer = false;
   };
-  const void* kernel = nullptr;  // as nvcc knows it
+  const void* kernel = nullptr;  // nvcc's address of it
   std::array<unsigned, 3> blocks, threads;
   std::vector<Array> arrays;
   std::vector<Argument> arguments;
@@ -42,15 +42,15 @@ struct GpuKernel {
   std::string (*run)(GpuRun& run) = nullptr;
 };
 
-// By the file that the kernel stands in; empty in builds without CUDA.
+// The kernels by their files; empty in builds without CUDA.
 inline std::map<std::string, GpuKernel>& GpuKernels() {
   static auto& kernels = *new std::map<std::string, GpuKernel>;
   return kernels;
 }
 
-// Returns the name of the first GPU; "", and runs nothing, if there is none
-// for which the kernel is compiled. Throws std::runtime_error if the GPU
-// reports an error. In cuda/gpu_run.cc.
+// Runs the kernel and returns the name of the first GPU. Returns "", and runs
+// nothing, if the kernel is compiled for none of the GPUs. Throws
+// std::runtime_error if the GPU reports an error. In cuda/gpu_run.cc.
 std::string RunOnGpu(GpuRun& run);
 
 }  // namespace d2l

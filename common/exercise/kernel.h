@@ -1,7 +1,7 @@
 // For exercises that are kernels. The C++ compiler compiles such a file for the
-// check of kernels, which every machine can run
-// (common/kernels/cuda/fake/check.h); in builds with --config=cuda nvcc
-// compiles it for a GPU, too.
+// check of kernels, which runs on every machine
+// (common/kernels/cuda/fake/check.h); in builds with --config=cuda nvcc also
+// compiles it for a GPU.
 //
 //   __global__ void Double(float* x) {
 //     // YOUR CODE
@@ -20,13 +20,13 @@
 
 namespace d2l {
 
-// Stands in a kernel that is still to be written. A kernel cannot throw.
+// Marks a kernel that has not been written yet. A kernel cannot throw.
 #ifndef __CUDACC__
 void KernelIsNotDone();
 #else
 __device__ inline void KernelIsNotDone() {}
 
-// Of nvcc's object there is the kernel; the answer is the other one's.
+// nvcc's object only provides the kernel; the other object has the answer.
 #undef D2L_ANSWER
 #define D2L_ANSWER(exercise, function)                                       \
   [[maybe_unused]] const bool kernel_is_registered =                         \

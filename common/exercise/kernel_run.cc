@@ -38,7 +38,7 @@ std::string FileAndLine(const SourceLine& at) {
   return place.substr(place.rfind('/') + 1);
 }
 
-// "map.cu:12" and the text of that line, if its file is found.
+// "map.cu:12" and the text of that line, if its file exists.
 std::string Quoted(const SourceLine& at) {
   const char* const workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
   std::ifstream file(
@@ -70,7 +70,7 @@ double PerRequest(std::int64_t count, const Requests& r) {
   return static_cast<double>(count) / static_cast<double>(r.requests);
 }
 
-// The banks that the lanes of a warp's first request use, the fullest first.
+// The banks of a warp's first request, the most used first.
 std::string DrawBanks(const Requests& r) {
   struct Bank {
     int number;
@@ -100,7 +100,7 @@ std::string DrawBanks(const Requests& r) {
   return text;
 }
 
-// What was found, in words, and what should be; with the usual advice.
+// A finding in words, the expected behaviour, and the usual hint.
 struct Explained {
   std::string got, expected, look, lines;
 };
@@ -233,8 +233,8 @@ void KernelRun::ExpectRight(const std::vector<float>& got,
                             double tolerance, const std::string& look,
                             const Advice& advice) const {
   const bool right = AllClose(got, expected, tolerance);
-  // The first reason of the others: an index beyond an array; a barrier,
-  // without which there are races; a race, by which a word is read before it is
+  // Findings in the order of causes: an index beyond an array; a barrier,
+  // without which there are races; a race, in which a word is read before it is
   // written.
   constexpr FindingKind kOrder[] = {
       FindingKind::kOutOfBounds, FindingKind::kMisaligned,

@@ -1,7 +1,7 @@
 // KernelRun: one launch of a learner's kernel under the check of kernels, for
-// judges. It says in this order what is wrong: what the check found, although
-// the values may be right by chance; the values; where there is a GPU, and nvcc
-// has compiled the kernel, the values there; what warps ask of memory.
+// judges. It reports in this order: findings of the check, even if the values
+// are right by chance; wrong values; where there is a GPU, and nvcc has
+// compiled the kernel, wrong values there; and inefficient requests of memory.
 //
 //   CheckedArray<float> y(n);
 //   KernelRun run(judging, Say("%d numbers", n));
@@ -9,7 +9,7 @@
 //   run.ExpectRight(y, expected, 1e-6, "Each number is doubled.");
 //   run.ExpectCoalesced("Let neighbours read neighbours.");
 //
-// Lines of the learner's file are quoted if bazel run started the program, as
+// It quotes lines of the learner's file if bazel run started the program, as
 // //:exercises does, or if it runs in the workspace. For one thread.
 
 #ifndef D2L_COMMON_EXERCISE_KERNEL_RUN_H_
@@ -39,10 +39,10 @@ using kernels::cuda::FindingKind;
 
 class KernelRun {
  public:
-  // What to look at, given a finding; "": what is true of most kernels.
+  // The hint for a finding; "" for the usual hint.
   using Advice = std::function<std::string(const Finding& finding)>;
 
-  // input: a translated text, shown if the kernel is wrong.
+  // `input` is a translated text, shown if the kernel is wrong.
   KernelRun(Judging& judging, std::string input)
       : judging_(judging), input_(std::move(input)) {}
 
@@ -59,8 +59,8 @@ class KernelRun {
                {blocks, threads, [=] { kernel(args...); }});
   }
 
-  // Wrong if the check found something, or unless AllClose, also on a GPU,
-  // whose values the arrays then have.
+  // Calls Wrong if the check found something, or unless AllClose; also for a
+  // GPU's values, which the arrays then have.
   template <typename T>
   void ExpectRight(CheckedArray<T>& got, const std::vector<T>& expected,
                    double tolerance, const std::string& look,
@@ -76,25 +76,25 @@ class KernelRun {
                          look);
   }
 
-  // Wrong if fewer than half of the lanes take part in the requests of global
-  // memory.
+  // Calls Wrong if fewer than half of the lanes take part in the requests of
+  // global memory.
   void ExpectBusyLanes(const std::string& look) const;
-  // Wrong if a line's requests touch more than 1.25 times as many sectors of
-  // global memory as their bytes would fill; `look` is given whether it writes.
+  // Calls Wrong if a line's requests touch more than 1.25 times as many sectors
+  // of global memory as their bytes fill; `look` is told whether it writes.
   void ExpectCoalesced(
       const std::function<std::string(bool writes)>& look) const;
   void ExpectCoalesced(const std::string& look) const {
     ExpectCoalesced([&look](bool) { return look; });
   }
-  // Wrong if banks of shared memory hold up a request; `look` is given how
-  // often a request is repeated, the most of all lines.
+  // Calls Wrong if bank conflicts of shared memory delay a request; `look`
+  // receives the largest number of repetitions of a request, over all lines.
   void ExpectNoConflicts(
       const std::function<std::string(double repeats)>& look) const;
 
-  // Single accesses of global memory, by all threads of the first 16 blocks.
+  // Counts accesses of global memory by all threads of the first 16 blocks.
   std::int64_t GlobalAccesses(bool writes) const;
 
-  // Wrong, for a reason of the judge's.
+  // Calls the judge's Wrong, for a reason of the judge's own.
   [[noreturn]] void Wrong(const std::string& got, const std::string& expected,
                           const std::string& look) const;
 
@@ -107,10 +107,10 @@ class KernelRun {
     argument.is_pointer = std::is_pointer_v<T>;
     return argument;
   }
-  // If nvcc has compiled the kernel of that file: the arrays as they are.
+  // Keeps the arrays' current values if nvcc has compiled the file's kernel.
   void KeepForGpu(const std::string& file, dim3 blocks, dim3 threads,
                   std::vector<GpuRun::Argument> arguments);
-  // The GPU's name, "" if it was not run there.
+  // Returns the GPU's name, or "" if it did not run there.
   std::string RunOnGpu();
   void LaunchGrid(const void* kernel, const kernels::cuda::Grid& grid);
   void ExpectRight(const std::vector<float>& got,

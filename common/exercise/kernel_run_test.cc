@@ -43,7 +43,7 @@ D2L_JUDGE("times", JudgeTimes);
 enum class Gpu { kRight, kWrong, kFails, kNone } gpu;
 int runs;
 
-// The array that the pointer lies in, which is its beginning.
+// The array at whose beginning the pointer is.
 float* ArrayOf(GpuRun& run, std::size_t argument) {
   EXPECT_TRUE(run.arguments[argument].is_pointer);
   const auto begin =

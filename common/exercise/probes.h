@@ -1,11 +1,10 @@
-// What judges of exercises look with: random inputs, a count of what a function
-// asks of the devices, and a gate that holds a stream.
-//
+// Tools of the judges of exercises: random inputs, a count of a function's
+// requests to the devices, and a gate that holds a stream.
 //   const Tensor x = FromVector(RandomNumbers(7, 1), {7}, device);
 //   Gate gate(DefaultStream(device));
 //   Requests asked;
-//   const double got = answer(x);  // asks for work behind the gate
-//   asked.operations;              // so many
+//   const double got = answer(x);  // enqueues work after the gate
+//   asked.operations;              // the number of operations
 //   if (gate.TimedOut()) …         // the answer waited for the device
 //   gate.Open();
 
@@ -24,26 +23,26 @@
 
 namespace d2l {
 
-// Of both signs, from 1e-2 to 1e2 and more, so that no two sums or orders of
-// them are alike by chance. The same for the same seed.
+// Numbers of both signs, from 1e-2 to 1e2 and more, so that different sums, or
+// orders of a sum, differ. The same seed gives the same numbers.
 std::vector<float> RandomNumbers(std::size_t count, unsigned seed);
 
-// Counts what this thread asks for while it lives.
+// Counts the requests of this thread while it lives.
 class Requests : private OpListener, private DeviceListener {
  public:
-  // recorded: whose events before_record is of; nullptr: of any stream.
+  // before_record is about `recorded`'s events; nullptr: any stream's.
   explicit Requests(const Stream* recorded = nullptr);
 
   int operations = 0;
-  std::map<const Stream*, int> on_stream;  // the same, by stream
+  std::map<const Stream*, int> on_stream;  // operations by stream
   int reads = 0;                           // Item, ToVector, printing
   int waits = 0;   // Synchronize, and reads that had to wait
   int copies = 0;  // Stream::CopyAsync
   std::size_t copied_bytes = 0;
   int stream_waits = 0;  // Stream::Wait: one stream waits for another
-  // The operations before the last Stream::Record; -1: no event was recorded.
+  // The operations before the last Stream::Record; -1 if there was none.
   int before_record = -1;
-  // The operations before the last Stream::Wait; -1: no stream has to wait.
+  // The operations before the last Stream::Wait; -1 if there was none.
   int before_wait = -1;
 
  private:
@@ -60,15 +59,15 @@ class Requests : private OpListener, private DeviceListener {
   ScopedDeviceListener device_listener_;
 };
 
-// Memory for `size` numbers between others that nobody may write. All begin as
-// `before`.
+// Memory for `size` numbers between others that nobody may write. All begin
+// with the value `before`.
 class Fenced {
  public:
   Fenced(std::size_t size, float before)
       : size_(size), before_(before), all_(size + 2 * kFence, before) {}
 
   float* data() { return all_.data() + kFence; }
-  // Whether the others are as they were.
+  // Whether the other numbers are unchanged.
   bool Whole() const;
 
  private:
@@ -79,14 +78,14 @@ class Fenced {
   std::vector<float> all_;
 };
 
-// Holds a stream, with what is queued behind it, until it is opened: so a judge
-// sees what a function waits for, by no measured time. Whoever waits for the
-// gate before it is opened would wait for ever; so it opens by itself three
-// seconds after the stream has come to it, and says so. A call that does not
-// wait is over within a millisecond: three seconds leave room for a busy
-// machine, and only an answer that waits takes them. Any thread may call it;
-// its end opens it. Not with launch blocking, where the call that makes it
-// waits.
+// Holds a stream, and the work queued after it, until it is opened: so a judge
+// sees without measuring times whether a function waits. A function that waits
+// for the gate before it is opened would wait for ever; so the gate opens by
+// itself three seconds after the stream has reached it, and records that. A
+// call that does not wait is over within a millisecond: three seconds leave
+// room for a busy machine, and only an answer that waits takes them. Any thread
+// may call it; the destructor opens it. Not with launch blocking, where the
+// call that makes the gate waits.
 class Gate {
  public:
   explicit Gate(Stream& stream);

@@ -26,7 +26,7 @@
 namespace d2l::ir {
 namespace {
 
-// Why the interpreter is to run the program; empty if it need not.
+// Why the interpreter must run the program; empty if it need not.
 std::string WhyInterpreted(const Graph& graph, Device device) {
   const Function& main = graph.main();
   for (const Value& value : main.values) {
@@ -156,7 +156,7 @@ std::vector<Tensor> Captured::Run(absl::Span<const Tensor> inputs,
   }
   for (const int weight : plan_->written) {
     for (const Tensor& x : inputs) {
-      // It was copied, or read, before it is written.
+      // The weight was copied, or read, before it is written.
       if (x.storage().get() == graph_.weights[weight].tensor.storage().get()) {
         return ir::Run(graph_, inputs);
       }

@@ -1,5 +1,5 @@
-// The calls that Captured makes into CUDA, and what becomes of those that fail:
-// on a model of a GPU.
+// The CUDA calls that Captured makes, and what happens if one fails: on a model
+// of a GPU.
 
 #include <cstdint>
 #include <map>
@@ -46,7 +46,7 @@ class CapturedCallsTest : public testing::Test {
     const Tensor h = Relu(MatMul(in[0], T(in[1])) + 1);
     return {Tanh(h) - h, Sum(h)};
   }
-  // A call's, of each function.
+  // How often a call of captured_ calls the CUDA function.
   std::int64_t CallsOf(const std::string& function) {
     const std::int64_t before = cuda_.Calls(function);
     const Values results = captured_->Run({x_, x_});
@@ -61,8 +61,8 @@ class CapturedCallsTest : public testing::Test {
   std::unique_ptr<Captured> captured_;
 };
 
-// A launch, a copy for each of two arguments and two results, which are small,
-// and what an operation of a stream needs of each.
+// A launch, and a copy for each of two arguments and two results, which are
+// small, each with the calls that every operation of a stream needs.
 TEST_F(CapturedCallsTest, OfOneCall) {
   EXPECT_EQ(CallsOf("BeginCapture"), 1) << "it records";
   EXPECT_EQ(CallsOf("BeginCapture"), 0);
@@ -74,8 +74,8 @@ TEST_F(CapturedCallsTest, OfOneCall) {
   EXPECT_LE(CallsOf(""), 9) << "and an event now and then";
 }
 
-// Kernels read arguments, and write results, where they are; and a chain is
-// one.
+// Kernels read large arguments, and write large results, in place; a chain is
+// one kernel.
 TEST_F(CapturedCallsTest, NothingLargeIsCopied) {
   const Tensor x = Rand({10'000'000}, device_);
   const auto fn = [](const Values& in) -> Values {
@@ -98,8 +98,8 @@ TEST_F(CapturedCallsTest, NothingLargeIsCopied) {
   EXPECT_TRUE(Equal(results[0], fn(inputs)[0]));
 }
 
-// By page-locked memory: one wait for the result and its copy; one for each if
-// something is queued behind.
+// A number is read through page-locked memory: one wait covers the result and
+// its copy; there are two waits if other work is queued after it.
 TEST_F(CapturedCallsTest, OfReadingANumber) {
   const double expected = Item(Fn({x_, x_})[1]);
   for (const bool last : {true, false}) {
@@ -120,7 +120,7 @@ TEST_F(CapturedCallsTest, ItsGraphsGoWithIt) {
   EXPECT_EQ(cuda_.Calls("DestroyGraph"), before + 1);
 }
 
-// cuBLAS computes otherwise with it.
+// cuBLAS computes differently with TF32.
 TEST_F(CapturedCallsTest, Tf32HasAGraphOfItsOwn) {
   EXPECT_EQ(CallsOf("BeginCapture"), 1);
   SetAllowTf32(true);
@@ -145,12 +145,12 @@ TEST_F(CapturedCallsTest, TheInterpreterRunsWhatCudaDoesNotRecord) {
     }
     EXPECT_THAT(captured.not_captured(), HasSubstr("CUDA does not "));
     EXPECT_THAT(captured.not_captured(), HasSubstr("error 901")) << function;
-    // It does not try again.
+    // Captured does not try again.
     EXPECT_LE(cuda_.Calls("BeginCapture"), begun + 1);
   }
 }
 
-// What it has written by then need not be waited for by a reader.
+// A reader need not wait for what the failed call has written.
 TEST_F(CapturedCallsTest, ACallThatFailsHalfwayIsOver) {
   Tensor weight = Zeros({1'000'000}, device_);
   Captured captured(Trace(

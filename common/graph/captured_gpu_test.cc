@@ -1,5 +1,5 @@
-// Captured on a GPU, or on a model of one. random_program_test.cc has most of
-// what it may compute.
+// Captured on a GPU, or on a model of one. random_program_test.cc covers most
+// of the programs.
 
 #include <atomic>
 #include <cmath>
@@ -62,7 +62,7 @@ class CapturedGpuTest : public testing::TestWithParam<Device> {
     return graph;
   }
 
-  // Calls that run the interpreter, record, and launch again.
+  // Makes calls that run the interpreter, capture, and launch again.
   static void ExpectAsEager(Captured& captured, const TensorFunction& fn,
                             const std::vector<Values>& calls) {
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -88,12 +88,12 @@ TEST_P(CapturedGpuTest, AnMlpOfOtherNumbers) {
                  {Numbers({3, 7}, 1)},
                  {Numbers({3, 7}, 2)},
                  {Numbers({3, 7}, 3)}});
-  w += 1;  // a weight is read as it is
+  w += 1;  // the program reads the current values
   ExpectAsEager(captured, fn, {{Numbers({3, 7}, 4)}});
 }
 
-// They are copied as they are, gaps and all; those that are returned are the
-// caller's.
+// Arguments are copied with their gaps; returned arguments are the caller's
+// tensors.
 TEST_P(CapturedGpuTest, ArgumentsOfAllLayouts) {
   const auto fn = [](const Values& in) -> Values {
     return {in[0] + in[1],   in[2] * 2, in[3] * in[0],
@@ -113,7 +113,7 @@ TEST_P(CapturedGpuTest, ArgumentsOfAllLayouts) {
   EXPECT_EQ(out[5].storage().get(), in[2].storage().get());
 }
 
-// Each operation between two cheap ones, so that there is a region, with
+// Puts each operation between two cheap ones, so that there is a region, with
 // operands of all kinds.
 TEST_P(CapturedGpuTest, ARegionHasTheBitsOfItsOperations) {
   using Which = BinaryPrimitive::Which;
@@ -168,7 +168,7 @@ TEST_P(CapturedGpuTest, ARegionHasTheBitsOfItsOperations) {
       const std::vector<float> a = ToVector<float>(fused);
       const std::vector<float> b = ToVector<float>(eager);
       for (std::size_t i = 0; i < b.size(); ++i) {
-        // The sign of a NaN is as the model's compiler orders operands.
+        // The model's compiler orders operands, and so decides a NaN's sign.
         if (std::isnan(a[i]) && std::isnan(b[i])) continue;
         ASSERT_EQ(std::memcmp(&a[i], &b[i], sizeof(float)), 0)
             << name << " " << shape.ToString() << ": element " << i << " is "
@@ -219,7 +219,7 @@ TEST_P(CapturedGpuTest, ScratchMemoryIsItsOwn) {
   const Values inputs = {Numbers({100'000})};
   Captured captured(Compiled(fn, inputs));
   ExpectAsEager(captured, fn, {inputs, inputs});
-  // Tensors in all small blocks that are free now.
+  // Fill all small blocks that are free now with tensors.
   Values others;
   for (int i = 1; i <= 200; ++i) others.push_back(Full({i}, i, device_));
   for (int i = 0; i < 3; ++i) captured.Run(inputs);
@@ -269,7 +269,7 @@ TEST_P(CapturedGpuTest, QueuedCallsOutliveIt) {
     for (int i = 0; i < 10; ++i) results.push_back(captured.Run(inputs)[0]);
     EXPECT_EQ(captured.not_captured(), "");
   }
-  // What was freed is used again.
+  // The allocator reuses the freed memory.
   const Tensor other = Full({5000}, 3, device_) * 2;
   for (const Tensor& result : results) {
     EXPECT_EQ(Bits(result), Bits(fn(inputs)[0]));
@@ -347,7 +347,7 @@ TEST_P(CapturedGpuTest, ALateErrorNamesTheOperationAndItsLine) {
   }
 }
 
-// Then what a call enqueues behind is valid for the stream.
+// After the report the stream takes the call's later operations for valid.
 TEST_P(CapturedGpuTest, AnErrorMayBeReportedInTheMidstOfACall) {
   const Values good = {Ones({3}, device_, DType::kInt64),
                        Ones({3}, device_, DType::kInt64)};
@@ -374,7 +374,7 @@ TEST_P(CapturedGpuTest, AnErrorMayBeReportedInTheMidstOfACall) {
   reporter.join();
 }
 
-// What failed is not computed with.
+// Captured does not compute with a failed argument.
 TEST_P(CapturedGpuTest, AFailedArgument) {
   const auto fn = [](const Values& in) -> Values { return {in[0] * 2 + 1}; };
   const Values good = {Ones({3}, device_, DType::kInt64)};

@@ -32,7 +32,7 @@ Tensor Numbers(const Shape& shape, float first = 0) {
   return FromVector(values, shape);
 }
 
-// Traces and optimises it.
+// Traces the function and optimises the program.
 Graph Compiled(const TensorFunction& fn, const Values& inputs) {
   Graph graph = Trace(fn, inputs);
   Optimize(graph);
@@ -79,7 +79,7 @@ TEST(CapturedTest, LargeChains) {
   EXPECT_EQ(Bits(captured.Run(inputs)), Bits(fn(inputs)));
 }
 
-// More values at once than the stack has slots for.
+// More values at the same time than the stack has slots for.
 TEST(CapturedTest, ManyValuesAtOnce) {
   const auto fn = [](const Values& in) -> Values {
     std::vector<Tensor> all;
@@ -149,7 +149,7 @@ TEST(CapturedTest, RandomNumbersGoOn) {
   }
 }
 
-// Each stream has an arena, and calls on both may be on their way.
+// Each stream has an arena, and calls on both may be pending.
 TEST(CapturedTest, StreamsAndThreads) {
   const auto fn = [](const Values& in) -> Values {
     return {Tanh(MatMul(in[0], T(in[0])) * 0.001) + 1};
@@ -182,14 +182,14 @@ TEST(CapturedTest, QueuedCallsOutliveIt) {
     Captured captured(Compiled(fn, inputs));
     for (int i = 0; i < 20; ++i) results.push_back(captured.Run(inputs)[0]);
   }
-  // What was freed is used again.
+  // The allocator reuses the freed memory.
   const Tensor other = Full({5000}, 3) * 2;
   for (const Tensor& result : results) {
     EXPECT_EQ(Bits(result), Bits(fn(inputs)[0]));
   }
 }
 
-// The operation and its line, after passes, and although nothing uses it.
+// Even after passes, and if nothing uses the result.
 TEST(CapturedTest, ALateErrorNamesTheOperationAndItsLine) {
   int line = 0;
   const auto fn = [&line](const Values& in) -> Values {
@@ -212,7 +212,7 @@ TEST(CapturedTest, ALateErrorNamesTheOperationAndItsLine) {
     EXPECT_EQ(error.failure().requested_at.line(), line);
     EXPECT_THAT(error.what(), HasSubstr("division by zero at element 0"));
   }
-  // What failed is not computed with.
+  // Captured does not compute with a failed result.
   EXPECT_THROW(captured.Run({result, good[1]}), AsyncError);
   EXPECT_EQ(Bits(captured.Run(good)), Bits(fn(good)));
 }

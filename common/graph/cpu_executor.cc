@@ -1,4 +1,4 @@
-// A program on a CPU's stream: the kernels' tasks are recorded once (Sink), and
+// A program on a CPU's stream: the kernels' tasks are captured once (Sink), and
 // a call is one task that runs them again (Tape).
 
 #include <cstddef>
@@ -68,22 +68,22 @@ class CpuExecutor final : public StreamExecutor {
   }
 
  private:
-  // What a call adds to the tasks that are there.
+  // The part of the work that belongs to one call.
   struct Call {
     Copies copies;
     std::vector<Task> tasks;
-    std::vector<std::size_t> ends;  // of each launched node's
+    std::vector<std::size_t> ends;  // of each launched node's tasks
   };
-  // The worker frees what the caller has allocated. Up to this size glibc's
-  // malloc needs no lock for that; waiting for it took half of a small call.
+  // The worker frees the caller's memory. Up to this size glibc's malloc needs
+  // no lock for it; waiting for the lock took half of a small call.
   static_assert(sizeof(Call) <= 120);
 
-  // The tasks in their order: of nodes that were captured, and places for those
-  // of nodes that each call launches. It owns no memory of a device, so that it
-  // may be destroyed on a worker.
+  // The tasks in their order: those of captured nodes, and places for those of
+  // nodes that each call launches. A tape owns no memory of a device, so that a
+  // worker may destroy it.
   struct Tape {
     struct Item {
-      std::size_t begin, end;  // in tasks, or
+      std::size_t begin, end;  // in tasks, unless launched
       int launched = -1;       // number in Call::ends
     };
 

@@ -1,5 +1,5 @@
-// A program on a GPU's stream: the kernels' launches are recorded as CUDA
-// graphs, between which a call launches what is not the same in each.
+// A program on a GPU's stream: the kernels' launches are captured as CUDA
+// graphs, between which each call launches the nodes that differ.
 
 #include <cstdint>
 #include <memory>
@@ -40,7 +40,7 @@ class CudaExecutor final : public StreamExecutor {
     };
     for (const Node& node : plan.function.nodes) {
       if (!Runs(node)) continue;
-      // A kernel in a graph cannot say of which call its error is.
+      // A kernel in a graph cannot tell which call its error belongs to.
       if (plan.IsLaunched(node) || MayFailLate(node, plan.function)) {
         record();
         steps_.push_back({nullptr, &node, FusedArgsFor(node)});
@@ -83,7 +83,7 @@ class CudaExecutor final : public StreamExecutor {
         args);
   }
 
-  // As several operations, the last of which all of the call depends on.
+  // Enqueues several operations; the whole call is done with the last.
   std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor> inputs,
                         const std::vector<Tensor>& results,
                         Copies&& copies) override {
@@ -103,12 +103,12 @@ class CudaExecutor final : public StreamExecutor {
         numbers.push_back(Copy(label, copies.after));
       }
     } catch (...) {
-      // No mark says what has been written to weights.
+      // Nothing marks the weights as written, so wait for the writes.
       if (!numbers.empty()) cuda_.WaitFor(numbers.back());
       throw;
     }
-    // One may have failed, and another thread have reported that before the
-    // next was enqueued.
+    // An operation may have failed, and another thread may have reported that
+    // before the next was enqueued.
     for (const std::uint64_t number : numbers) {
       ThrowIfFailed(cuda_, number, label.name(), label.requested_at());
     }
@@ -133,7 +133,7 @@ class CudaExecutor final : public StreamExecutor {
 
   CudaStream& cuda_;
   std::vector<Step> steps_;
-  // Held while a call is enqueued: the arena is one call's at a time.
+  // Held while a call is enqueued: one call at a time uses the arena.
   Mutex calls_;
 };
 

@@ -115,7 +115,7 @@ class Builder {
     return MakeRef(Ref::kNumber, numbers_++);
   }
 
-  // All but where its result goes. False if there is no such step.
+  // Fills in all but the result's place. False if there is no such step.
   bool Describe(const Node& node, Step& step) {
     const Primitive* const primitive = node.op.primitive.get();
     const DType result = TypeOf(node.outputs[0]);

@@ -18,9 +18,10 @@
 
 namespace d2l::ir {
 
-// body: of a fused region of a valid graph. Nothing if the kernel cannot hold
-// it: it has other values than of float32 and uint8, an operation on uint8 that
-// is not a comparison, a copy or a where, or too many of something.
+// `body` is that of a fused region of a valid graph. Returns nothing if the
+// kernel cannot hold it: it has values other than float32 and uint8, an
+// operation on uint8 that is not a comparison, a copy or a where, or too many
+// of something.
 std::optional<kernels::FusedArgs> FusedArgsOf(const Function& body);
 
 }  // namespace d2l::ir

@@ -15,7 +15,7 @@ using kernels::FusedArgs;
 using Ref = FusedArgs::Ref;
 using Values = std::vector<Tensor>;
 
-// Of the function's one region.
+// The arguments for the function's only region.
 std::optional<FusedArgs> ArgsOf(const TensorFunction& fn,
                                 const Values& inputs) {
   Graph graph = Trace(fn, inputs);
@@ -27,7 +27,7 @@ std::optional<FusedArgs> ArgsOf(const TensorFunction& fn,
   return std::nullopt;
 }
 
-// The function of one argument of this dtype has a kernel.
+// Whether a kernel holds the function of one argument of this dtype.
 bool Fits(DType dtype, Tensor (*fn)(const Tensor& x)) {
   return ArgsOf([fn](const Values& in) -> Values { return {fn(in[0])}; },
                 {Ones({4}, {}, dtype)})

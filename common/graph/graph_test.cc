@@ -169,7 +169,7 @@ bool Touch(const std::vector<ValueRecord>& a,
   return false;
 }
 
-// By looking at all pairs: must operation j come after i?
+// Whether operation j must come after i, found by comparing all pairs.
 Edges AllDependencies(const std::vector<GraphOp>& ops) {
   const int count = static_cast<int>(ops.size());
   std::vector<std::vector<bool>> after(count, std::vector<bool>(count));
@@ -203,7 +203,7 @@ Edges AllDependencies(const std::vector<GraphOp>& ops) {
   return closure;
 }
 
-// Of the operations that a graph orders.
+// All pairs of operations that the graph orders.
 Edges Closure(const ProgramGraph& graph) {
   const int count = static_cast<int>(graph.nodes().size());
   std::vector<std::set<int>> before(count);
@@ -255,7 +255,7 @@ TEST(Tracer, KeepsWhatThisThreadRequests) {
   EXPECT_EQ(ops[0].stream, 0);
   EXPECT_FALSE(ops[0].in_place);
   EXPECT_STREQ(ops[0].line.file(), __FILE__);
-  EXPECT_EQ(ops[0].seconds(), 0);  // nobody took times
+  EXPECT_EQ(ops[0].seconds(), 0);  // nothing measured times
 
   EXPECT_THAT(ops[1].primitive->attributes(),
               ElementsAre(Pair(testing::_, "2")));

@@ -17,7 +17,7 @@ namespace {
 std::vector<Tensor> RunFunction(const Graph& graph, const Function& function,
                                 absl::Span<const Tensor> inputs) {
   const Storages storages(function);
-  // What is to be let go of after which node.
+  // The values to release after each node.
   const std::vector<int> last = LastUses(function, storages);
   std::vector<std::vector<ValueId>> dying(function.nodes.size());
   for (std::size_t value = 0; value < last.size(); ++value) {
@@ -38,7 +38,7 @@ std::vector<Tensor> RunFunction(const Graph& graph, const Function& function,
         break;
       case NodeKind::kConstant: {
         const ValueId value = node.outputs[0];
-        // Nobody else's, if it may be written.
+        // A copy of its own, if the program writes or returns it.
         const bool own = storages.pinned(value) || storages.escapes(value);
         values[value] =
             own ? Clone(node.constant, node.op.requested_at) : node.constant;

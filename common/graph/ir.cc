@@ -18,8 +18,7 @@
 namespace d2l::ir {
 namespace {
 
-// A contiguous type of that shape may have other strides along dimensions of
-// size 1.
+// A contiguous type may have other strides along dimensions of size 1.
 bool SameSteps(const Tensor& a, const Tensor& b) {
   if (a.numel() == 0) return true;
   for (int i = 0; i < a.dim(); ++i) {
@@ -76,7 +75,7 @@ const Node& Function::Add(Node node, const Graph* graph) {
     node.outputs.push_back(static_cast<ValueId>(values.size()));
     values.push_back({std::move(type), ""});
   }
-  // Whatever stream uses it.
+  // Any stream may use the constant.
   if (node.kind == NodeKind::kConstant) WaitToRead(node.constant);
   nodes.push_back(std::move(node));
   return nodes.back();
@@ -138,7 +137,7 @@ int Graph::AddWeight(const std::string& name, const Tensor& tensor) {
   return static_cast<int>(weights.size()) - 1;
 }
 
-// ---- What passes and executors ask of a program.
+// ---- Properties of programs that passes and executors need.
 
 Storages::Storages(const Function& function) {
   const std::size_t count = function.values.size();
@@ -164,7 +163,7 @@ Storages::Storages(const Function& function) {
         if (external(node.target)) writes_external = true;
         break;
       case NodeKind::kCall:
-        // It may write to them, and return them.
+        // The callee may write to its arguments and return them.
         pin_external = true;
         for (const ValueId value : node.inputs) pinned_[root[value]] = true;
         for (const ValueId value : node.outputs) pinned_[value] = true;

@@ -22,12 +22,13 @@
 // a type, which is inferred when its node is added.
 //
 // A value is a handle to memory, as a Tensor is. A view shares its input's
-// memory, and an operation in place writes to its target's. What is so written
-// is pinned (Storages): no pass moves, merges, fuses or removes an operation
-// that touches it. If an argument or a weight is written, all of them are
-// pinned, since they may share memory; likewise where there is a call.
+// memory, and an operation in place writes to its target's. Memory that is
+// written in place is pinned (Storages): no pass moves, merges, fuses or
+// removes an operation that touches it. If an argument or a weight is written,
+// all arguments and weights are pinned, since they may share memory; so are
+// they if there is a call.
 //
-// Weights are references: a program reads a weight's memory as it then is.
+// Weights are references: a program reads the current values of a weight.
 //
 // Errors: the functions that add nodes throw std::invalid_argument, as the
 // operation itself would. Thread-safety: a value.
@@ -48,22 +49,22 @@
 
 namespace d2l::ir {
 
-// In Function::values.
+// An index into Function::values.
 using ValueId = int;
 
 // A type is a tensor without memory: a shape, a dtype, a device, strides, and
 // the offset from the start of the memory's first value.
 Tensor TypeOf(const ValueSpec& spec);
-Tensor TypeOf(const Tensor& x);  // of an argument: the offset counts from here
+Tensor TypeOf(const Tensor& x);  // for an argument: the offset counts from here
 bool SameType(const Tensor& a, const Tensor& b);
 // "float32[1, 512]", with strides unless they are the usual ones, and the
 // device unless it is cpu:0.
 std::string TypeToString(const Tensor& type);
 
-// Of a memory that holds all elements of the type and nothing else.
+// The bytes of a memory that holds all elements of the type and nothing else.
 std::int64_t BytesOf(const Tensor& type);
-// From its first element to its last; less, or more with gaps, unless it is
-// contiguous.
+// The bytes from its first element to its last; BytesOf if it is contiguous,
+// else less, or more because of gaps.
 std::int64_t SpanOf(const Tensor& type);
 
 struct Value {
@@ -78,11 +79,11 @@ enum class NodeKind { kOp, kInPlace, kWeight, kConstant, kCall, kFused };
 
 struct Node {
   NodeKind kind = NodeKind::kOp;
-  // kOp and kInPlace: the primitive. The lines, of all kinds.
+  // The primitive of kOp and kInPlace; the lines of all kinds.
   OpCall op;
   std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;  // none of kInPlace
-  ValueId target = -1;           // of kInPlace: what it writes to
+  std::vector<ValueId> outputs;  // none for kInPlace
+  ValueId target = -1;           // for kInPlace: the value it writes to
   int index = -1;   // kWeight: in Graph::weights; kCall: in Graph::functions
   Tensor constant;  // kConstant; contiguous
   std::shared_ptr<const Function> body;  // kFused
@@ -93,7 +94,7 @@ struct Function {
   explicit Function(std::string its_name) : name(std::move(its_name)) {}
 
   ValueId AddArgument(const Tensor& type, std::string value_name = "");
-  // The first output.
+  // Returns the first output.
   ValueId AddOp(const Primitive& primitive, std::vector<ValueId> inputs,
                 SourceLocation at = SourceLocation::Current());
   void AddInPlace(const Primitive& primitive, std::vector<ValueId> inputs,
@@ -101,12 +102,12 @@ struct Function {
                   SourceLocation at = SourceLocation::Current());
   ValueId AddConstant(const Tensor& constant);
   ValueId AddWeight(const Graph& graph, int weight);
-  // callee: an earlier function of the graph.
+  // `callee` is an earlier function of the graph.
   std::vector<ValueId> AddCall(const Graph& graph, int callee,
                                std::vector<ValueId> inputs,
                                SourceLocation at = SourceLocation::Current());
-  // Infers the types of its outputs, which it makes. graph: for weights and
-  // calls; may be null without them.
+  // Adds a node, makes its outputs and infers their types. `graph` is for
+  // weights and calls, and may be null without them.
   const Node& Add(Node node, const Graph* graph = nullptr);
 
   const Tensor& type(ValueId value) const { return values[value].type; }
@@ -125,8 +126,8 @@ struct Weight {
 };
 
 struct Graph {
-  // Returns its number: that of the one of this name if there is one already.
-  // Throws std::invalid_argument if that has another type.
+  // Returns the weight's number, which is that of an earlier weight of this
+  // name. Throws std::invalid_argument if that one has another type.
   int AddWeight(const std::string& name, const Tensor& tensor);
 
   // A function comes after those that it calls; the last is the program.
@@ -156,23 +157,23 @@ struct Graph {
 //   }
 //
 // Numbers are exact; a NaN is written as its bits, 0x7fc00000. A value without
-// a name is numbered. `@` names the line that requested the operation, and
-// `by` that of the user, where a layer did.
+// a name is numbered. `@` names the line that requested the operation, and `by`
+// the user's line if a layer requested it.
 //
-// with_lines: also `@`. Throws std::invalid_argument for what no text
-// describes, "from_vector". It reads constants, and waits for them.
+// with_lines: also `@`. Throws std::invalid_argument for an operation without a
+// text, "from_vector". It waits for constants and reads them.
 std::string ToText(const Graph& graph, bool with_lines = true);
 
-// What Inline makes, and a saved program holds, at most.
+// The most operations that Inline makes and that a saved program holds.
 inline constexpr int kMaxNodes = 100'000;
 
-// What the node's outputs will be. Throws std::invalid_argument.
+// Returns the types of the node's outputs. Throws std::invalid_argument.
 std::vector<Tensor> InferTypes(const Node& node, const Function& function,
                                const Graph* graph);
 
 // Throws std::invalid_argument, naming the function and the line, unless every
-// operand is defined before it is used, every type is what inference says, and
-// names are unique. What passes and executors rely on.
+// operand is defined before it is used, every type is the inferred one, and
+// names are unique. Passes and executors rely on this.
 void Verify(const Graph& graph);
 
 // Which values share memory, by value.
@@ -182,7 +183,7 @@ struct Storages {
   bool pinned(ValueId value) const { return pinned_[root[value]]; }
   bool escapes(ValueId value) const { return escapes_[root[value]]; }
   bool external(ValueId value) const { return external_[root[value]]; }
-  // Whether the node reads, writes or makes a value that is pinned.
+  // Whether the node reads, writes or makes a pinned value.
   bool touches_pinned(const Node& node) const;
 
   std::vector<ValueId> root;  // the first value in the same memory
@@ -196,45 +197,44 @@ struct Storages {
 
 // Whether an operation may fail when it runs: integer division, indices.
 bool MayFailLate(const Node& node, const Function& function);
-// Whether an operation may not be left out although nothing uses its result:
-// it draws random numbers, or it may fail late.
+// Whether an operation must stay even if nothing uses its result: it draws
+// random numbers, or it may fail late.
 bool HasEffect(const Node& node, const Function& function);
 
 // How an element-wise operation with an output of shape `shape` steps through
 // an operand: element by element; through the same row again and again, if its
-// dimensions are the last of the shape's; or it is one number. kOther: in no
-// such way.
+// dimensions are the last of the shape's; or it is one number. kOther: none of
+// these.
 enum class Steps { kEach, kRow, kOne, kOther };
 Steps StepsOf(const Tensor& operand, const Shape& shape);
 
 // Whether a fused region may hold the operation: it computes one output element
-// by element, from operands of the ways above on one device, and cannot fail.
+// by element, from operands of one device that are no kOther, and cannot fail.
 bool IsFusable(const Node& node, const Function& function);
 
-// Operations that run: not weights, constants and views; a fused region is one.
+// Nodes other than weights, constants and views; a fused region is one.
 int CountOperations(const Graph& graph);
 
-// Replaces all uses of values: a by map[a].
+// Replaces all uses of each value a by map[a].
 void ReplaceUses(const std::vector<ValueId>& map, Function& function);
-// For each value the index of the last node that uses it or another of its
-// memory; nodes.size() if it escapes; -1 if there is none.
+// For each value the index of the last node that uses it or another value in
+// its memory; nodes.size() if it escapes; -1 if there is none.
 std::vector<int> LastUses(const Function& function, const Storages& storages);
-// Drops the values that nothing defines.
+// Removes the values that no node defines.
 void DropUnusedValues(Function& function);
 
-// The interpreter: runs the operations one by one, as the function that was
-// traced did. Its results are the reference for every other executor: bit for
-// bit those of the operations themselves, and so are late errors, random
-// numbers, and what listeners are told. A value's memory is let go of after its
-// last use.
+// The interpreter: runs the operations one by one, as the traced function did.
+// Its results are the reference for every other executor: they are bit for bit
+// those of the operations themselves, with the same late errors, random numbers
+// and calls of listeners. A value's memory is released after its last use.
 //
-// The graph is valid, as a trace, LoadProgram and passes make it. Throws
-// std::invalid_argument for inputs that are not of the arguments' types,
-// strides included (whether an operation copied or made a view was decided for
-// those); else what the operations throw.
+// The graph must be valid, as a trace, LoadProgram and passes make it. Throws
+// std::invalid_argument for inputs whose types differ from the arguments',
+// strides included (they decided whether an operation copied or made a view);
+// else throws what the operations throw.
 std::vector<Tensor> Run(const Graph& graph, absl::Span<const Tensor> inputs);
 
-// Throws std::invalid_argument unless the program may be run with these.
+// Throws std::invalid_argument unless the program accepts these inputs.
 void CheckArguments(const Graph& graph, absl::Span<const Tensor> inputs);
 
 }  // namespace d2l::ir

@@ -3,9 +3,9 @@
 //   const RandomProgram program(seed, device);
 //   ir::Graph graph = ir::Trace(program.function(), program.Arguments(0));
 //
-// A random program is a function that makes the same requests each time: views,
-// writes in place, random numbers, all dtypes, special values, odd and empty
-// sizes.
+// A random program is a function that requests the same operations each time:
+// views, writes in place, random numbers, all dtypes, special values, odd and
+// empty sizes.
 
 #ifndef D2L_COMMON_GRAPH_IR_TESTING_H_
 #define D2L_COMMON_GRAPH_IR_TESTING_H_
@@ -28,7 +28,7 @@
 
 namespace d2l::ir {
 
-// "float32[2] 3f800000 7fc00000": everything about the values.
+// "float32[2] 3f800000 7fc00000": the type and the bits of each value.
 inline std::string Bits(const Tensor& x) {
   std::string text = TypeToString(TypeOf(ValueSpec{x.shape(), x.dtype(), {}}));
   VisitDType(x.dtype(), [&](auto zero) {
@@ -65,7 +65,7 @@ inline Graph EveryKindOfNode() {
   const ValueId t = twice.AddArgument(type, "x");
   twice.returns = {twice.AddOp(sum, {t, t}, {"a \"b\".cc", 7})};
   graph.functions.push_back(twice);
-  // A name that a saved constant cannot have then.
+  // A saved constant cannot have this name then.
   const Tensor strided = T(Full({3, 2}, 5));
   const int weight = graph.AddWeight("constant.0", strided);
   Function main("main");
@@ -103,8 +103,8 @@ class RandomProgram {
   TensorFunction function() const {
     return [this](const std::vector<Tensor>& x) { return Call(x); };
   }
-  // Other numbers for each version, of the same types. The weights are as at
-  // first.
+  // Each version has other numbers of the same types. The weights have their
+  // first values.
   std::vector<Tensor> Arguments(unsigned version) const {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       Tensor target = weights_[i];
@@ -117,7 +117,7 @@ class RandomProgram {
       const Shape shape = AnyShape(types);
       const DType dtype = AnyDType(types);
       Tensor x = Numbers(random, shape, dtype);
-      // Not all are contiguous.
+      // Some arguments are not contiguous.
       if (types() % 4 == 0 && x.dim() == 2) x = T(x);
       arguments.push_back(x);
     }
@@ -142,7 +142,7 @@ class RandomProgram {
     return kShapes[Below(random, 12)];
   }
 
-  // Special values among others.
+  // Includes special values.
   Tensor Numbers(std::mt19937& random, const Shape& shape, DType dtype) const {
     static constexpr double kSpecial[] = {
         0.0,
@@ -184,13 +184,13 @@ class RandomProgram {
         Step(random, values);
         ++i;
       } catch (const std::invalid_argument&) {
-        // These operands do not go together; others may.
+        // The operation refuses these operands; it may take others.
       }
     }
     std::vector<Tensor> results;
     const int count = 1 + Below(random, 3);
     for (int i = 0; i < count; ++i) {
-      // The last values more often.
+      // Prefers the last values.
       const int n = static_cast<int>(values.size());
       results.push_back(values[n - 1 - Below(random, Below(random, n) + 1)]);
     }

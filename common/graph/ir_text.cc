@@ -24,7 +24,7 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::CHexEscape(text), "\"");
 }
 
-// Letters, digits and "_.+-:" stand without quotes.
+// Text of letters, digits and "_.+-:" is written without quotes.
 bool IsPlain(absl::string_view text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -150,7 +150,7 @@ class Printer {
     absl::StrAppend(&text_, indent, "}\n");
   }
 
-  // Strides of what a view made are inferred.
+  // A view's strides are inferred.
   static std::string Type(const Node& node, const Tensor& type) {
     return TypeToString(
         node.kind == NodeKind::kOp

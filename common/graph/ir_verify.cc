@@ -1,4 +1,4 @@
-// What is a valid program: inference of types, and Verify.
+// Validity of programs: inference of types, and Verify.
 
 #include <algorithm>
 #include <cstddef>
@@ -64,7 +64,7 @@ void CheckCall(const Node& node, const Function& function,
 
 constexpr int kMaxCallDepth = 100;
 
-// As text can hold it: a letter, then letters, digits, "_" and ".".
+// A name that text can hold: a letter, then letters, digits, "_" and ".".
 bool IsName(std::string_view name) {
   return !name.empty() && !absl::ascii_isdigit(name[0]) && name[0] != '.' &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) {
@@ -72,7 +72,7 @@ bool IsName(std::string_view name) {
          });
 }
 
-// A value is defined once, and used after that.
+// A value must be defined once, and before its uses.
 void CheckOrder(const Function& function) {
   const int count = static_cast<int>(function.values.size());
   std::vector<bool> defined(count, false);
@@ -111,7 +111,7 @@ void CheckOrder(const Function& function) {
   }
 }
 
-// What inference says of the node is what the function claims.
+// The node's types in the function must be the inferred ones.
 void CheckTypes(const Node& node, const Function& function,
                 const Graph* graph) {
   const std::vector<Tensor> types = InferTypes(node, function, graph);

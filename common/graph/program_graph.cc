@@ -32,7 +32,7 @@ class Builder {
       for (const int reader : target.readers) {
         before.emplace(reader, EdgeKind::kWriteAfterRead);
       }
-      // A later reader depends on the last writer already.
+      // Any readers come after the writer already.
       if (target.readers.empty() && target.writer >= 0) {
         before.emplace(target.writer, EdgeKind::kWriteAfterWrite);
       }
@@ -43,15 +43,15 @@ class Builder {
     for (const auto& [from, kind] : before) edges.push_back({from, node, kind});
 
     if (op.view) {
-      // It reads no element, so no writer has to wait for it.
+      // A view reads no element, so no writer has to wait for it.
       views_[op.outputs[0].id] = node;
       return;
     }
     for (const ValueRecord& input : op.inputs) {
       memory_[input.storage].readers.push_back(node);
     }
-    // This also forgets the readers, and with them the node itself: later
-    // writers come after this one, which came after them.
+    // This also forgets the readers, including this node: a later writer comes
+    // after this node, which comes after them.
     for (const ValueRecord& output : op.outputs) {
       memory_[output.storage] = {node, {}};
     }
@@ -66,12 +66,12 @@ class Builder {
     std::vector<int> readers;  // since then
   };
 
-  // What must be done before the value can be read.
+  // The nodes that must be done before the value can be read.
   std::vector<int> SourcesOf(const ValueRecord& value) {
     const int writer = memory_[value.storage].writer;
     const auto view = views_.find(value.id);
     if (view != views_.end()) {
-      // Making the view came after all writes before it.
+      // The view was made after all earlier writes.
       if (writer > view->second) return {view->second, writer};
       return {view->second};
     }
@@ -104,10 +104,10 @@ ProgramGraph::ProgramGraph(std::vector<GraphOp> ops,
 void ProgramGraph::Measure() {
   const std::size_t count = nodes_.size();
   levels_.assign(count, 0);
-  std::vector<double> finish(count, 0);  // of the longest chain that ends here
-  std::vector<int> previous(count, -1);  // on it
+  std::vector<double> finish(count, 0);  // of the longest chain to the node
+  std::vector<int> previous(count, -1);  // the node before it on that chain
   std::vector<double> start(count, 0);
-  // Edges are sorted by the node they lead to, and nodes by what they need.
+  // Edges are sorted by their target, and a node comes after its sources.
   std::size_t edge = 0;
   std::vector<int> operations;  // by level
   int last = -1;
@@ -191,7 +191,7 @@ ProgramGraph ToProgramGraph(const Function& function) {
   for (const Node& node : function.nodes) {
     // A weight is a value from outside, as an argument is.
     if (node.kind == NodeKind::kWeight) continue;
-    // A call that returns nothing has nothing to be drawn by.
+    // A call without results is not drawn.
     if (node.outputs.empty() && node.kind != NodeKind::kInPlace) continue;
     GraphOp op;
     op.name = NameOf(node);

@@ -12,18 +12,17 @@
 //   DrawGraph(graph, "z = x * y + 2").text;  // common/drawing
 //
 // A node is an operation, or a value that comes from outside the program. An
-// edge says that one operation cannot run before another is done:
-//   data               it reads what the other wrote. Through memory too: a
-//                      view shares that of its base, and an operation in
+// edge says that one operation must run before another:
+//   data               the later reads what the earlier wrote. Through memory
+//                      too: a view shares that of its base, and an operation in
 //                      place writes to it.
-//   write after read   it overwrites what the other still has to read
-//   write after write  it overwrites what the other wrote
-// Two nodes have one edge at most, the first of these kinds. An edge that
+//   write after read   the later overwrites what the earlier reads
+//   write after write  the later overwrites what the earlier wrote
+// Two nodes have at most one edge, the first of these kinds. An edge that
 // follows from others may be missing. Sharing a stream is no edge: it orders
 // operations, but is no dependency of the program.
-//
-// Operations keep their primitives, with typed attributes; labels are made when
-// the graph is drawn. They may be made by hand.
+// Operations keep their primitives, with typed attributes; drawing makes the
+// labels. Operations may also be made by hand.
 //
 // An ir::Function is drawn as
 //
@@ -62,7 +61,7 @@ struct GraphOp {
   SourceLocation line;       // the user's, where a layer made the request
   int stream = -1;           // in streams(); -1 if nothing is launched
   std::uint64_t number = 0;  // in its stream
-  // When it ran, in nanoseconds; 0 if it did not or was not measured.
+  // The times of its run, in nanoseconds; 0 without a run or a measurement.
   std::int64_t begin = 0;
   std::int64_t end = 0;
 
@@ -71,7 +70,7 @@ struct GraphOp {
 
 struct GraphNode {
   int op = -1;             // in ops(); -1 for a value from outside
-  ValueRecord value = {};  // what it is, or the first that it makes
+  ValueRecord value = {};  // the value, or the operation's first one
 };
 
 enum class EdgeKind { kData, kWriteAfterRead, kWriteAfterWrite };
@@ -84,22 +83,22 @@ struct GraphEdge {
 
 class ProgramGraph {
  public:
-  // ops: in an order in which they may run. streams: names.
+  // `ops` are in an order in which they may run; `streams` are names.
   explicit ProgramGraph(std::vector<GraphOp> ops,
                         std::vector<std::string> streams = {});
 
   const std::vector<GraphOp>& ops() const { return ops_; }
   const std::vector<std::string>& streams() const { return streams_; }
-  // A node comes after all that it depends on.
+  // A node comes after all nodes that it depends on.
   const std::vector<GraphNode>& nodes() const { return nodes_; }
   const std::vector<GraphEdge>& edges() const { return edges_; }
 
-  // For each node the number of edges on the longest path that leads to it.
+  // For each node the number of edges on the longest path to it.
   const std::vector<int>& levels() const { return levels_; }
-  // How many levels there are.
+  // The number of levels.
   int depth() const { return depth_; }
-  // The most operations on one level, which could run at the same time. (Not
-  // the widest set of independent operations, which may span levels.)
+  // The most operations on one level, which could run at the same time. (A set
+  // of independent operations may span levels and be larger.)
   int width() const { return width_; }
 
   // The times of operations, as measured on the devices: along the longest
@@ -125,16 +124,16 @@ class ProgramGraph {
 };
 
 // Records the operations that a thread requests, as plain data. It keeps no
-// tensor alive and takes no times: a profiler that runs meanwhile does that
-// (see TraceProgram in common/lesson/cell/trace_program.h). It listens to one
-// thread.
+// tensor alive and measures no times: a profiler that runs at the same time
+// does (see TraceProgram in common/lesson/cell/trace_program.h). It listens to
+// one thread.
 class Tracer : public OpListener {
  public:
   void OnOp(const OpRecord& record) override;
 
-  // In the order of their requests. Times may be filled in.
+  // In the order of the requests. Callers may fill in times.
   std::vector<GraphOp>& ops() { return ops_; }
-  // The names of the streams that operations ran on, as they first appeared.
+  // The names of the streams that operations ran on, in the order of first use.
   const std::vector<std::string>& streams() const { return streams_; }
 
   ProgramGraph Graph() const { return ProgramGraph(ops_, streams_); }

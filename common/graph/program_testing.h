@@ -1,4 +1,4 @@
-// For tests: made-up programs.
+// For tests: invented programs.
 //
 //   FakeProgram program;
 //   const int x = program.Op("ones", {});
@@ -26,11 +26,11 @@ namespace d2l {
 // 1000 (i + 1) + 500 on stream cpu:0.
 class FakeProgram {
  public:
-  // Returns the value that it makes.
+  // Returns the value that the operation makes.
   int Op(const std::string& name, const std::vector<int>& inputs) {
     return Ops(name, inputs, 1);
   }
-  // Returns the first of its outputs; the others follow.
+  // Returns the first of the operation's outputs; the others follow.
   int Ops(const std::string& name, const std::vector<int>& inputs,
           int outputs) {
     std::vector<int> values;
@@ -90,7 +90,7 @@ class FakeProgram {
   std::map<int, int> storage_;
 };
 
-// Some program, with views, operations in place and several outputs.
+// A random program, with views, operations in place and several outputs.
 inline FakeProgram RandomProgram(unsigned seed, int operations) {
   std::mt19937 random(seed);
   const auto below = [&](int n) { return static_cast<int>(random() % n); };

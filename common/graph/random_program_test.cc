@@ -1,6 +1,6 @@
-// Random programs through every pass and executor, compared bit for bit with
-// the operations themselves: their results, what they wrote in place, and how
-// far the random generator went.
+// Random programs, run after every pass and by every executor, compared bit for
+// bit with the operations themselves: their results, their writes in place, and
+// the state of the random generator.
 
 #include <set>
 #include <string>
@@ -32,7 +32,7 @@ std::vector<Device> OfEachType() {
   return devices;
 }
 
-// What executors rely on: a region returns each of its results once, and no
+// Executors rely on this: a region returns each of its results once, and no
 // argument, and holds element-wise operations with results of one shape.
 void CheckRegions(const Graph& graph) {
   for (const Node& node : graph.main().nodes) {
@@ -53,7 +53,7 @@ void CheckRegions(const Graph& graph) {
 
 class RandomProgramTest : public testing::TestWithParam<Device> {
  protected:
-  // Everything that a call leaves behind.
+  // All effects of a call.
   template <typename F>
   std::vector<std::string> After(const RandomProgram& program, unsigned version,
                                  const F& call) {
@@ -106,19 +106,19 @@ TEST_P(RandomProgramTest, AllExecutorsAgree) {
           << what << ", seed " << seed << ": " << parsed.status() << "\n"
           << text;
       ASSERT_EQ(ToText(*parsed), text) << what << ", seed " << seed;
-      // The same memory, as it may be written to. What nothing uses any more
-      // is not in the JSON.
+      // Uses the same memory, because the program may write to it. Unused
+      // weights are not in the JSON.
       for (Weight& weight : parsed->weights) {
         for (const Weight& bound : g.weights) {
           if (bound.name == weight.name) weight.tensor = bound.tensor;
         }
       }
-      // As it is loaded, where it has regions.
+      // Fuses as loading does, if the program has regions.
       if (CountOperations(g) != CountOperations(flat)) Fuse(*parsed);
       Captured captured(*parsed);
       captured_programs += captured.not_captured().empty();
-      // With other numbers, through the same arena. A GPU's first call is the
-      // interpreter's.
+      // Uses other numbers in the same arena. A GPU's first call runs the
+      // interpreter.
       for (unsigned call = on_gpu_ ? 0 : 1; call < 3; ++call) {
         const unsigned version = call % 2;
         ASSERT_EQ(eager[version], After(program, version,
@@ -145,7 +145,7 @@ TEST_P(RandomProgramTest, AllExecutorsAgree) {
         {"common subexpressions", MergeCommonSubexpressions},
         {"dead code", RemoveDeadCode},
         {"fuse", Fuse}};
-    // Each alone, of some programs: that is most of the time.
+    // Tests single passes on few programs: they take most of the time.
     for (const auto& [name, pass] : passes) {
       if (seed % 4 != 0) continue;
       Graph rewritten = graph;
@@ -157,7 +157,7 @@ TEST_P(RandomProgramTest, AllExecutorsAgree) {
     check(graph, "optimized");
     if (HasFatalFailure()) return;
   }
-  // The comparison is one with the interpreter only for a part.
+  // At most half of the programs are compared with the interpreter only.
   EXPECT_GT(captured_programs, static_cast<int>(programs_) / 2);
 }
 

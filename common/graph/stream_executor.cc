@@ -78,8 +78,8 @@ CapturedPlan::CapturedPlan(const Function& program,
       written.push_back(node.index);
     }
   }
-  // What is copied at the end is there until then: LastUses says so of what
-  // escapes.
+  // A value that is copied at the end must stay until then. It does, because it
+  // escapes (LastUses).
   memory = PlanMemory(function, storages, in_arena);
   for (std::size_t i = 0; i < count; ++i) {
     places[i] = places[storages.root[i]];
@@ -165,15 +165,15 @@ std::vector<Tensor> StreamExecutor::Run(absl::Span<const Tensor> inputs,
   for (const Tensor& x : inputs) {
     label.AddInput({x.shape().data(), x.shape().size()});
   }
-  // Before anything is enqueued: a part may be when the next throws.
+  // Comes before Enqueue, which may throw after a part of the work is enqueued.
   for (const Tensor& x : inputs) x.storage()->RecordStream(stream_);
   for (const Weight& weight : graph_.weights) {
     weight.tensor.storage()->RecordStream(stream_);
   }
   const std::uint64_t number =
       Enqueue(label, inputs, results, std::move(copies));
-  // Once more, as an operation does: another thread may have noticed and
-  // reported a failure meanwhile.
+  // Checks once more, as an operation does: another thread may have noticed and
+  // reported a failure since the first check.
   for (const Tensor& x : inputs) CheckReadable(x, name_, at);
   for (const Tensor& result : results) {
     result.storage()->MarkWritten(stream_, number);

@@ -1,14 +1,14 @@
-// StreamExecutor: runs a captured program on one stream, and CapturedPlan: what
-// it does in the same way on every stream, which is where each value is, which
-// steps a call launches anew, and the strips of fused regions.
+// StreamExecutor: runs a captured program on one stream. CapturedPlan: the part
+// that is the same on every stream: the place of each value, the steps that
+// each call launches anew, and the strips of fused regions.
 //
 // There are two executors: on a CPU the program is a tape of the kernels'
 // tasks, on a GPU it is CUDA graphs of their launches. Only Captured uses them.
 //
 // Thread-safety: a plan is a value, const methods may be called at the same
 // time; an executor's Run may be called on any thread. Ownership: the graph,
-// the plan and the stream outlive the executor; the task that a call enqueues
-// keeps what it needs.
+// the plan and the stream outlive the executor; a call's task keeps alive what
+// it needs.
 
 #ifndef D2L_COMMON_GRAPH_STREAM_EXECUTOR_H_
 #define D2L_COMMON_GRAPH_STREAM_EXECUTOR_H_
@@ -41,8 +41,8 @@ struct CompiledRegion {
 struct CapturedPlan {
   // Where the memory of a value is.
   enum class Place : std::uint8_t {
-    kNowhere,   // it is never used
-    kArena,     // also of small arguments and results, which are copied
+    kNowhere,   // the value is never used
+    kArena,     // also small arguments and results, which are copied
     kProgram,   // a weight or a constant
     kArgument,  // of the call
     kResult,    // made by the call
@@ -52,14 +52,14 @@ struct CapturedPlan {
     bool copied;
   };
 
-  // program: without calls. compiled: of its fused regions, in their order;
-  // empty if none is. max_copied_bytes: up to this size arguments and results
-  // are copied.
+  // `program` has no calls. `compiled` holds its fused regions, in their order;
+  // it is empty if none is compiled. Arguments and results of at most
+  // max_copied_bytes are copied.
   CapturedPlan(const Function& program,
                const std::vector<CompiledRegion>& compiled,
                std::int64_t max_copied_bytes);
 
-  // Whether each call has other addresses, or other numbers, for it.
+  // Whether each call has other addresses, or other numbers, for the node.
   bool IsLaunched(const Node& node) const;
 
   const Function function;
@@ -75,7 +75,7 @@ class StreamExecutor {
  public:
   virtual ~StreamExecutor() = default;
 
-  // Asynchronous, as an operation.
+  // Asynchronous, like an operation.
   std::vector<Tensor> Run(absl::Span<const Tensor> inputs, SourceLocation at);
 
  protected:
@@ -84,13 +84,13 @@ class StreamExecutor {
     const void* from;
     std::size_t bytes;
   };
-  // Of arguments into the arena, and of results out of it.
+  // Copies of arguments into the arena, and of results out of it.
   struct Copies {
     absl::InlinedVector<MemoryCopy, 1> before;
     absl::InlinedVector<MemoryCopy, 1> after;
   };
 
-  // name: interned.
+  // `name` is interned.
   StreamExecutor(const Graph& graph, const CapturedPlan& plan, Stream& stream,
                  const char* name);
 
@@ -100,18 +100,18 @@ class StreamExecutor {
                                 const std::vector<Tensor>& results,
                                 Copies&& copies) = 0;
 
-  // Whether something is launched for the node.
+  // Whether the node launches something.
   static bool Runs(const Node& node);
-  // Each call launches the node anew.
+  // Lets each call launch the node anew.
   void LaunchByCalls(const Node& node);
-  // What such nodes need of a call, by value; empty if there are none.
+  // The call's tensors for such nodes, by value; empty if there are none.
   std::vector<Tensor> TensorsOf(absl::Span<const Tensor> inputs,
                                 const std::vector<Tensor>& results) const;
-  // Has the kernel of the node's operation enqueue its work, and returns the
-  // number of that. of_call: of TensorsOf; may be empty.
+  // Enqueues the kernel of the node's operation, and returns its number in the
+  // stream. `of_call` is from TensorsOf and may be empty.
   std::uint64_t Launch(const Node& node,
                        const std::vector<Tensor>& of_call) const;
-  // The tensor of the call; where there is none, that of the program.
+  // The call's tensor of the value, or else the program's.
   const Tensor& At(const std::vector<Tensor>& of_call, ValueId value) const;
 
   const Graph& graph_;
@@ -119,7 +119,7 @@ class StreamExecutor {
   Stream& stream_;
 
  private:
-  // A value with the memory of `base`, the root that it has.
+  // A tensor for the value in the memory of its root, `base`.
   Tensor In(const Tensor& base, std::int64_t offset, ValueId value) const;
   void PlaceValue(ValueId value);
   Tensor OfCall(ValueId value, absl::Span<const Tensor> inputs,
@@ -135,14 +135,14 @@ std::unique_ptr<StreamExecutor> MakeCpuExecutor(const Graph& graph,
                                                 const CapturedPlan& plan,
                                                 Stream& stream,
                                                 const char* name);
-// Throws std::runtime_error if CUDA records no graph.
+// Throws std::runtime_error if CUDA does not capture a graph.
 std::unique_ptr<StreamExecutor> MakeCudaExecutor(const Graph& graph,
                                                  const CapturedPlan& plan,
                                                  Stream& stream,
                                                  const char* name);
 
-// Throws the error of the operation that wrote x, if it has failed. Inline, as
-// each call asks for each of its tensors.
+// Throws the error of the operation that wrote x, if it has failed. Inline,
+// because each call checks each of its tensors.
 inline void CheckReadable(const Tensor& x, const char* name,
                           SourceLocation at) {
   const Storage& storage = *x.storage();

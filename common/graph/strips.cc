@@ -21,17 +21,17 @@ using kernels::BinaryOp;
 
 namespace {
 
-// As in the element-wise kernels.
+// The same as in the element-wise kernels.
 constexpr std::int64_t kGrain = 1 << 15;
 constexpr std::int64_t kStreamBytes = 6 << 20;
 
 constexpr std::int64_t kSlotBytes = Strips::kElements * 8;
-// Of these the stack has room.
+// The stack has room for this many slots.
 constexpr int kStackSlots = 8;
 
 }  // namespace
 
-// Finds the loops, and slots for what stays inside.
+// Finds the loops, and slots for values inside the region.
 class Strips::Builder {
  public:
   Builder(const Function& body, Strips& strips) : body_(body), to_(strips) {
@@ -46,7 +46,7 @@ class Strips::Builder {
     }
   }
 
-  // What compiled code is given.
+  // The memory that is passed to compiled code.
   void BuildMemory() {
     for (const ValueId value : body_.arguments) {
       to_.memory_.push_back(Use(value, true));
@@ -68,8 +68,8 @@ class Strips::Builder {
       step.out = Define(node.outputs[0]);
       to_.steps_.push_back(step);
       for (const ValueId value : node.inputs) {
-        // The loop's result was given another slot: of elements of another
-        // size it could not use this one.
+        // The slot is freed only now, so that the loop's result has another:
+        // with elements of another size it could not use this one.
         const auto slot = slot_of_.find(value);
         if (slot == slot_of_.end() || last_use_[value] != static_cast<int>(i)) {
           continue;
@@ -105,7 +105,7 @@ class Strips::Builder {
     return MakeRef(Ref::kSlot, slot_of_[value], value);
   }
 
-  // scalar: there is a loop that takes it as one number.
+  // `scalar` says that there is a loop that takes the value as one number.
   Ref Use(ValueId value, bool scalar) {
     const auto slot = slot_of_.find(value);
     if (slot != slot_of_.end()) return MakeRef(Ref::kSlot, slot->second, value);
@@ -119,7 +119,7 @@ class Strips::Builder {
     for (const Row& row : to_.rows_) {
       if (row.index == memory) return MakeRef(Ref::kSlot, row.slot, value);
     }
-    // Kept for the whole strip.
+    // Keeps the row for the whole strip.
     to_.rows_.push_back({memory, to_.slots_++, SizeOf(value), type.numel()});
     return MakeRef(Ref::kSlot, to_.rows_.back().slot, value);
   }
@@ -169,13 +169,13 @@ class Strips::Builder {
     return step;
   }
 
-  // As EnqueueBinary does.
+  // The same choice as EnqueueBinary's.
   void BuildBinary(const BinaryPrimitive& binary, const Node& node, DType dtype,
                    Step& step) {
     using Which = BinaryPrimitive::Which;
     Ref a, b;
     if (binary.which == Which::kNone) {
-      // There is no loop for two scalars: then the first is a row.
+      // There is no loop for two scalars: then the first is treated as a row.
       const bool b_is_one =
           StepsOf(body_.type(node.inputs[1]), shape_) == Steps::kOne;
       a = Use(node.inputs[0], !b_is_one);
@@ -216,7 +216,7 @@ void Strips::Run(absl::Span<void* const> memory) const {
   for (std::size_t i = 0; i < result_sizes_.size(); ++i) {
     stream = stream || numel_ * result_sizes_[i] >= kStreamBytes;
   }
-  // What was just read is in a cache already.
+  // Memory that has just been read is in a cache already.
   for (int i = arguments_; i < static_cast<int>(memory.size()); ++i) {
     for (int k = 0; k < arguments_; ++k) {
       stream = stream && memory[i] != memory[k];
@@ -230,14 +230,14 @@ void Strips::Run(absl::Span<void* const> memory) const {
 void Strips::RunPart(absl::Span<void* const> memory, bool stream,
                      std::int64_t begin, std::int64_t end) const {
   alignas(64) char on_stack[kStackSlots * kSlotBytes];
-  // Streamed results are computed in slots of their own.
+  // Streamed results are first computed in slots of their own.
   const int results = static_cast<int>(result_sizes_.size());
   const int slots = slots_ + (stream ? results : 0);
   std::unique_ptr<char[]> on_heap;
   if (slots > kStackSlots) on_heap.reset(new char[slots * kSlotBytes]);
   char* const scratch = on_heap != nullptr ? on_heap.get() : on_stack;
 
-  // Where memory[index] of this strip is.
+  // The addresses of memory[index] for this strip.
   const int count = static_cast<int>(memory.size());
   absl::InlinedVector<char*, 16> base(count);
   for (int i = 0; i < count; ++i) base[i] = static_cast<char*>(memory[i]);

@@ -1,21 +1,21 @@
-// Strips: runs a fused region over short pieces of its elements, all of its
-// operations on one piece before the next, so that what is between them stays
-// in the first-level cache.
+// Strips: runs a fused region over short parts of its elements, all operations
+// on one part before the next, so that values between operations stay in the
+// first-level cache.
 //
 //   auto strips = std::make_shared<const ir::Strips>(body);
 //   strips->Run({x, bias, out});  // addresses: the arguments, then the results
 //
-// The loops are those of the CPU's element-wise kernels, chosen as they choose
-// them, so results are theirs bit for bit. A strip has 512 elements (2 KB of
-// float32; a shorter one costs more calls of loops, of 3 ns each, and a longer
-// one more of the cache). Large results are written with non-temporal stores,
-// and parts run on the device's cores, as in a kernel.
+// The loops are those of the CPU's element-wise kernels, chosen in the same
+// way, so results are bit for bit the same. A strip has 512 elements (2 KB of
+// float32; a shorter strip costs more calls of loops, of 3 ns each, and a
+// longer one more of the cache). Large results are written with non-temporal
+// stores, and the device's cores share the work, as in a kernel.
 //
-// Of a region for which there is compiled C++ (generated/cpp_code.h), that is
-// called for each strip instead of the loops.
+// If there is compiled C++ for a region (generated/cpp_code.h), it is called
+// for each strip instead of the loops.
 //
-// A result may be the memory of an argument of its shape that the region has
-// read by then, element for element.
+// A result may be the memory of an argument of its shape, element for element,
+// if the region has read the argument by then.
 //
 // Thread-safety: Run is const. For CPU devices; runs on a stream's worker.
 
@@ -31,9 +31,9 @@
 
 namespace d2l::ir {
 
-// Computes a strip of n elements, at most Strips::kElements. memory: where the
-// strip begins in each argument and result; of a row, a copy of what the strip
-// needs of it.
+// Computes a strip of n elements, at most Strips::kElements. `memory` is where
+// the strip begins in each argument and result; for a row, it is a copy of the
+// part that the strip needs.
 using RegionFn = void (*)(void* const* memory,
                           const kernels::cpu::LoopFn* loops, std::int64_t n);
 
@@ -41,7 +41,7 @@ class Strips {
  public:
   static constexpr std::int64_t kElements = 512;
 
-  // body: of a fused region of a valid graph.
+  // `body` is that of a fused region of a valid graph.
   explicit Strips(const Function& body);
   Strips(const Function& body, RegionFn region,
          std::vector<kernels::cpu::LoopFn> loops);
@@ -49,7 +49,7 @@ class Strips {
   void Run(absl::Span<void* const> memory) const;
 
  private:
-  // What a loop reads or writes.
+  // A place that a loop reads or writes.
   struct Ref {
     enum Kind : std::uint8_t {
       kNone,
@@ -67,7 +67,7 @@ class Strips {
     Ref out;
     Ref in[3];
   };
-  // memory[index], of which a strip is copied to a slot again and again.
+  // memory[index], which is copied, repeated, to a slot for each strip.
   struct Row {
     int index;
     int slot;
@@ -89,7 +89,7 @@ class Strips {
   std::vector<Row> rows_;
   std::vector<Number> numbers_;
   std::vector<Step> steps_;
-  // Instead of the steps, if it is not null.
+  // Called instead of the steps, if it is not null.
   RegionFn region_ = nullptr;
   std::vector<kernels::cpu::LoopFn> loops_;
   std::vector<Ref> memory_;

@@ -53,7 +53,7 @@ class Listener : public OpListener {
   }
 
   void BeforeRead(const ReadRecord& read) override {
-    // It waits, but lets no value into the program.
+    // wait_to_read only waits: the program gets no value.
     if (std::string_view(read.reader) == "wait_to_read") return;
     const auto made = known_.find(read.input->id());
     throw std::logic_error(absl::StrFormat(
@@ -82,7 +82,7 @@ class Listener : public OpListener {
       }
       function_.returns.push_back(ValueOf(result));
     }
-    // The host's numbers, as they were.
+    // Copies the host's numbers as they were.
     for (Node& node : function_.nodes) {
       if (node.kind != NodeKind::kOp ||
           node.op.primitive->effect() != Effect::kHostData) {
@@ -139,7 +139,7 @@ Graph Trace(const TensorFunction& function, const std::vector<Tensor>& inputs,
   std::vector<Tensor> arguments;
   for (const Tensor& x : inputs) {
     CheckDefined("trace", x, at);
-    // Its own handle, which is no other argument and no weight.
+    // A new handle, so that no other argument and no weight has the same id.
     arguments.push_back(Tensor::View(x, x.offset(), x.shape(), x.strides()));
     listener.AddArgument(arguments.back());
   }

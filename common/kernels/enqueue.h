@@ -4,9 +4,9 @@
 //   Enqueue(stream, OpLabel("ones"),
 //           FillArgs{DType::kFloat32, n, out, 1.0, nullptr});
 //
-// A kernel is a row here and a definition for each back end: of cpu::Enqueue
-// beside its loops, of cuda::Launch (cuda/launch.h). Without one of them
-// nothing links. A binary without --config=cuda has no_cuda.cc for all the
+// A kernel is a row here and a definition for each back end: cpu::Enqueue
+// beside its loops, and cuda::Launch (cuda/launch.h). If one is missing,
+// nothing links. A binary without --config=cuda uses no_cuda.cc in place of the
 // latter.
 //
 // Returns the operation's number in the stream. Throws std::runtime_error if

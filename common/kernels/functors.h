@@ -39,7 +39,7 @@ using WrappingT = typename Wrapping<T>::type;
 
 }  // namespace internal
 
-// What only moves elements knows their size alone: an unsigned integer of T's.
+// The unsigned integer of T's size, for functors that only move elements.
 template <typename T>
 using BitsOf = std::conditional_t<
     sizeof(T) == 1, std::uint8_t,
@@ -66,7 +66,7 @@ struct Negative {
   }
 };
 
-// Of the smallest integer, that integer.
+// The smallest integer gives itself.
 struct Abs {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
@@ -78,7 +78,7 @@ struct Abs {
   }
 };
 
-// Of NaN, NaN.
+// NaN gives NaN.
 struct Relu {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
@@ -135,8 +135,8 @@ struct Gelu {
   }
 };
 
-// As static_cast, so integers wrap around; but floating-point numbers beyond an
-// integer type's range become the nearest in it, and NaN 0.
+// Converts as static_cast does, so integers wrap around; but floating-point
+// numbers beyond an integer type's range become the nearest in it, and NaN 0.
 template <typename To>
 struct ConvertTo {
   template <typename From>
@@ -204,8 +204,8 @@ struct Cube {
   }
 };
 
-// To the power of 1/2: the square root, except for -0 and minus infinity, which
-// give pow()'s results.
+// The power of 1/2: the square root, but -0 and minus infinity give pow()'s
+// results.
 struct PowerOfHalf {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
@@ -221,7 +221,7 @@ struct Reciprocal {
   }
 };
 
-// True division; float of integers.
+// True division; integers give float.
 struct Divide {
   template <typename T>
   D2L_HOST_DEVICE auto operator()(T a, T b) const {
@@ -233,8 +233,8 @@ struct Divide {
   }
 };
 
-// Rounds down, so that a - b * result has the sign of b (Python's //). Of
-// integers, b must not be 0; if it is, the result is 0.
+// Rounds down, so that a - b * result has the sign of b (Python's //). An
+// integer b must not be 0; if it is, the result is 0.
 struct FloorDivide {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
@@ -254,9 +254,8 @@ struct FloorDivide {
       const T ratio = a / b;
       const T floor = std::floor(ratio);
       // The exact quotient may lie below the integer to which the ratio was
-      // rounded: then the exact remainder has the wrong sign. NaN if a is
-      // infinite: there is no remainder. (0 * b would not be 0 for an infinite
-      // b.)
+      // rounded: then the exact remainder has the wrong sign. An infinite a has
+      // no remainder and gives NaN. (0 * b would not be 0 for an infinite b.)
       const T rest = floor == T{0} ? a : math::Fma(-floor, b, a);
       const bool wrong = b < T{0} ? rest > T{0} : rest < T{0};
       const T down = wrong ? floor - T{1} : floor;
@@ -266,7 +265,7 @@ struct FloorDivide {
   }
 };
 
-// Of integers, b must not be negative; if it is, the result is 0.
+// An integer b must not be negative; if it is, the result is 0.
 struct Power {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
@@ -285,14 +284,14 @@ struct Power {
   }
 };
 
-// An exponent for all elements keeps its digits, as PyTorch's does.
+// An exponent for all elements keeps double precision, as PyTorch's does.
 struct PowerOfFloat {
   D2L_HOST_DEVICE float operator()(float a, double b) const {
     return static_cast<float>(std::pow(static_cast<double>(a), b));
   }
 };
 
-// NaN if either is.
+// NaN if either operand is NaN.
 struct Maximum : Commutative {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
@@ -353,8 +352,8 @@ struct GreaterEqual {
   }
 };
 
-// The gradients of Relu, Tanh and Sigmoid, from that of the result, dy, and the
-// result, y. Of NaN, Relu's is dy.
+// The gradients of Relu, Tanh and Sigmoid, computed from the result's gradient,
+// dy, and the result, y. Where y is NaN, Relu's is dy.
 
 struct ReluGradient {
   template <typename T>

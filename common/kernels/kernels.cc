@@ -20,7 +20,7 @@ D2L_FOR_EACH_KERNEL(D2L_ENQUEUE)
 
 std::int64_t RandomBlocks(RandomOp op, DType dtype, std::int64_t numel,
                           std::uint64_t range) {
-  // What takes two words of a block for an element, like a double.
+  // Such an element uses two words of a block, like a double.
   const bool wide = op == RandomOp::kInteger ? range > std::uint64_t{1} << 32
                                              : dtype == DType::kFloat64;
   return wide ? RandomBlocks<double>(numel) : RandomBlocks<float>(numel);

@@ -3,12 +3,12 @@
 //   Enqueue(stream, OpLabel("ones"),
 //           FillArgs{DType::kFloat32, n, out, 1.0, nullptr});  // enqueue.h
 //
-// Families, whose operations are listed in op_tables.h; a family is the
-// struct of its arguments, for which each back end has a kernel. Nothing here
-// knows a Tensor: shapes have been checked and memory allocated by common/ops,
-// and the pointers stay valid until the operation has run
-// (common/device/memory/memory.h says why). Values (an index, a divisor) are
-// checked by the kernel, which fails the operation: a late error.
+// Families, whose operations are listed in op_tables.h; a family is the struct
+// of its arguments, for which each back end has a kernel. Nothing here knows a
+// Tensor: common/ops has checked shapes and allocated memory, and the pointers
+// stay valid until the operation has run (common/device/memory/memory.h says
+// why). The kernel checks values (an index, a divisor) and fails the operation
+// if they are wrong: a late error.
 //
 // An element-wise function is written once, in functors.h; the CPU loop and
 // the CUDA kernel instantiate the same one. A family throws
@@ -31,9 +31,10 @@
 namespace d2l::kernels {
 
 // ---- Element-wise. In all of these, layout is null if every operand is
-// contiguous and has `numel` elements; else it is collapsed (layout.h), is
-// copied if it is kept, and numel is its shape's, at least 1. An output may be
-// the same memory as an input, element for element, but not overlap otherwise.
+// contiguous and has `numel` elements. Otherwise it is collapsed (layout.h), is
+// copied if it is kept, and numel is that of its shape, at least 1. An output
+// may be an input's memory, element for element, but must not overlap it
+// otherwise.
 
 struct FillArgs {
   DType dtype;
@@ -73,7 +74,7 @@ struct UnaryArgs {
 };
 
 // An operand: an address on the device, or, if that is null, one number that
-// fits the dtype. Not both operands are numbers.
+// fits the dtype. At least one of two operands is an address.
 struct Input {
   const void* data = nullptr;
   Scalar scalar;
@@ -101,23 +102,22 @@ struct WhereArgs {
 };
 
 // Several element-wise operations as one kernel, for GPUs: step by step, each
-// on all of its elements. Values are float32 or uint8, which a float holds
-// exactly.
+// over all elements. Values are float32 or uint8, which a float holds exactly.
 struct FusedArgs {
   static constexpr int kMaxSteps = 48;
   static constexpr int kMaxMemory = 16;
   static constexpr int kMaxNumbers = 16;
   static constexpr int kMaxSlots = 8;
 
-  // An operand, or where a result goes.
+  // The source of an operand, or the destination of a result.
   struct Ref {
     enum Kind : std::uint8_t {
       kNone,
       kEach,    // element by element in memory[index]
-      kRow,     // memory[index], again and again
+      kRow,     // memory[index], repeated
       kOne,     // the number at memory[index]
       kNumber,  // numbers[index]
-      kSlot,    // what is between steps
+      kSlot,    // a value between steps
     };
     Kind kind = kNone;
     std::uint8_t index = 0;
@@ -155,10 +155,10 @@ struct ReduceArgs {
   const ReduceLayout* layout;  // copied if it is kept
 };
 
-// Over the middle dimension of a contiguous (outer, size, inner); float32 and
-// float64. out may be in.
+// Softmax over the middle dimension of a contiguous (outer, size, inner);
+// float32 and float64. out may be in.
 struct SoftmaxArgs {
-  bool log;  // the logarithm of it
+  bool log;  // computes log softmax
   DType dtype;
   void* out;
   const void* in;
@@ -167,7 +167,7 @@ struct SoftmaxArgs {
 
 // ---- Random numbers.
 
-// Where a generator stands; philox.h says which number each element is.
+// The state of a generator; philox.h says which number each element is.
 struct RandomState {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;
@@ -183,7 +183,7 @@ struct RandomArgs {
   std::uint64_t range;  // for kInteger; at least 1
 };
 
-// By how many blocks such a call advances the offset.
+// The number of blocks by which such a call advances the offset.
 std::int64_t RandomBlocks(RandomOp op, DType dtype, std::int64_t numel,
                           std::uint64_t range);
 
@@ -210,7 +210,7 @@ struct MatMulArgs {
   std::int64_t c_stride = 0;
 };
 
-// ---- Moving elements about. All operands are contiguous.
+// ---- Moving elements. All operands are contiguous.
 
 // `data` holds `outer` rows of `bytes` bytes each.
 struct CatPiece {
@@ -282,9 +282,9 @@ struct Conv2dArgs {
 // ---- Pooling of each of `images` = batch * channels images.
 enum class Pool2dOp {
   kAvg,  // the mean of the window; padding counts as zeros (count_include_pad)
-  kMax,  // the largest of it without its padding; NaN if one is there
+  kMax,  // the largest of the window without its padding; NaN if it has one
   kAvgGradient,
-  // Goes to the first of the largest, in reading order, or to the last NaN.
+  // The first of the largest, in reading order, or the last NaN gets it.
   kMaxGradient,
 };
 
@@ -308,16 +308,16 @@ enum class BatchNormPass {
   // out = xhat * weight + bias. weight and bias are (channels).
   kForward,
   // out, (2, channels): for each channel the sum of dy, which is the gradient
-  // of the bias, and of dy * xhat, that of the weight.
+  // of the bias, and the sum of dy * xhat, the gradient of the weight.
   kSums,
-  // out: the gradient of x. If the statistics are those of x (training),
+  // out: the gradient of x. If the statistics are those of x (training), it is
   //   weight / sqrt(variance + eps)
-  //     * (dy - sums[0] / count - xhat * sums[1] / count),
-  // and if they are constants, where sums is null, without what is subtracted.
+  //     * (dy - sums[0] / count - xhat * sums[1] / count).
+  // If they are constants, sums is null and nothing is subtracted from dy.
   kInputGradient,
 };
 
-// What a pass does not read is null.
+// Arguments that a pass does not read are null.
 struct BatchNormArgs {
   BatchNormPass pass;
   DType dtype;

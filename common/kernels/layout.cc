@@ -31,8 +31,8 @@ void CollapseDims(Shape& shape, absl::Span<Shape* const> strides) {
   for (Shape* s : strides) *s = Shape(absl::MakeConstSpan(s->data(), to));
 }
 
-// Swaps dimensions until the first of `strides` falls from one to the next.
-// There are few.
+// Sorts the dimensions so that the first of `strides` decreases. There are few,
+// so a simple sort will do.
 template <int kCount>
 void SortDims(Shape* const (&shapes)[kCount], const Shape& strides) {
   for (int i = 1; i < strides.rank(); ++i) {
@@ -68,7 +68,7 @@ void Collapse(ReduceLayout& layout) {
 }
 
 bool SortAndCollapse(StridedLayout& layout, int inputs) {
-  // Not used, but moved along: an unused input has no dimensions.
+  // An unused input has no dimensions, but is sorted with the others.
   for (int i = inputs; i < kMaxInputs; ++i) {
     layout.in[i] = Shape::Filled(layout.shape.rank(), 0);
   }

@@ -22,18 +22,18 @@ struct StridedLayout {
   Shape in[kMaxInputs];
 };
 
-// Drops dimensions of size 1 and joins those that every operand steps through
-// as if they were one, so that the last dimension is as long as it can be.
-// Of what has elements, at least one dimension is left. Returns whether every
-// operand turned out contiguous: then no layout is needed.
+// Drops dimensions of size 1 and joins dimensions that every operand steps
+// through as if they were one, so that the last dimension is as long as it can
+// be. At least one dimension is left if there are elements. Returns whether
+// every operand turned out contiguous: then no layout is needed.
 bool Collapse(StridedLayout& layout, int inputs);
 
 // Collapse of the dimensions in the order of the output's memory. For
 // operations that do not mind in which order the elements are numbered.
 bool SortAndCollapse(StridedLayout& layout, int inputs);
 
-// For a reduction: how the input is stepped through for each output, and from
-// one output to the next. The outputs are contiguous.
+// The layout of a reduction: how the input is stepped through for each output,
+// and from one output to the next. The outputs are contiguous.
 struct ReduceLayout {
   Shape kept;
   Shape kept_strides;
@@ -41,14 +41,14 @@ struct ReduceLayout {
   Shape reduced_strides;
 };
 
-// As above, for each half: no dimension may be left, then there is one element
-// in it. The order of the reduced elements stays as it is.
+// Collapses each half as above; a half without dimensions has one element. The
+// order of the reduced elements stays as it is.
 void Collapse(ReduceLayout& layout);
 
 // Collapse of the reduced dimensions in the order of the input's memory.
 void SortReduced(ReduceLayout& layout);
 
-// Whether neighbouring outputs lie side by side, and the elements of one do
+// Whether neighbouring outputs lie side by side, and one output's elements do
 // not.
 bool HasColumns(const ReduceLayout& layout);
 

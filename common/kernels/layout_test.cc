@@ -59,7 +59,7 @@ bool CheckCollapse(const StridedLayout& given, int inputs) {
         << given.shape << " in " << given.in[i];
     expected = expected && IsContiguous(offsets);
   }
-  // Of a single element any layout is contiguous.
+  // A single element is contiguous in any layout.
   EXPECT_EQ(contiguous, expected) << given.shape;
   EXPECT_GE(layout.shape.rank(), 1);
   for (int d = 0; d < layout.shape.rank(); ++d) {
@@ -113,7 +113,7 @@ TEST(Collapse, RandomLayouts) {
     Shape shape = Shape::Filled(rank, 1);
     for (int d = 0; d < rank; ++d) shape[d] = 1 + random(3);
     const auto strides = [&] {
-      // Of a larger tensor, mostly of none: contiguous.
+      // Strides of a larger tensor or, mostly, of its own: contiguous.
       Shape memory = shape;
       for (int d = 0; d < rank; ++d) memory[d] += random(8) == 0;
       Shape result = ContiguousStrides(memory);
@@ -170,7 +170,7 @@ TEST(CollapseReduction, AnExample) {
   EXPECT_EQ(layout.kept, (Shape{2, 5}));
   EXPECT_EQ(layout.reduced, Shape{12});
   EXPECT_EQ(layout.reduced_strides, Shape{5});
-  // All of it.
+  // Reduces all dimensions.
   layout = {{}, {}, {2, 3, 4, 5}, {60, 20, 5, 1}};
   Collapse(layout);
   EXPECT_EQ(layout.kept, Shape());

@@ -62,9 +62,9 @@ struct Format<float> {
   // Exp() is 0 below the first and infinite above the second.
   static constexpr float kExpMin = -104.0f;
   static constexpr float kExpMax = 89.0f;
-  // Tanh() is 1 above half of this.
+  // Tanh() is 1 above half of this value.
   static constexpr float kTanhMax = 20.0f;
-  // Gelu() and Ndtr() of a negative number beyond are 0.
+  // Gelu() and Ndtr() are 0 below the negative of this value.
   static constexpr float kGeluMax = 14.4f;
   static constexpr float kLog2E = 0x1.715476p+0f;
   // log(2) in two parts; the first times an exponent is exact.
@@ -225,7 +225,7 @@ D2L_HOST_DEVICE inline T Log(T x) {
   const T sum = high + f;
   const T error = f - (sum - high);
   const T y = sum + (LogTail(f) + Fma(e, F::kLog2Low, error));
-  // What to add where that is not the logarithm.
+  // Added to the result where that is not the logarithm.
   T special = x > T{0} ? T{0} : -F::kInfinity;
   special = x < F::kInfinity ? special : x;
   special = x < T{0} ? F::kNan : special;
@@ -258,7 +258,7 @@ D2L_HOST_DEVICE inline T Sigmoid(T x) {
   T a = CopySign(x, T{-1});
   a = Select(a < F::kExpMin, F::kExpMin, a);
   const T e = ExpInRange(a);
-  // As e t or 1 - t: the quotient's error then weighs less.
+  // Computes e t or 1 - t: the quotient's error then weighs less.
   const T t = e / (T{1} + e);
   const T c = Select(x < T{0}, e, T{1});
   return Fma(-c, t, c);
@@ -284,10 +284,10 @@ D2L_HOST_DEVICE inline double GeluTail(double t) {
       -0x1.569d29a4291e2p-32, -0x1.457247d214878p-30);
 }
 
-// factor P(X > a).
+// factor * P(X > a).
 template <typename T>
 D2L_HOST_DEVICE inline T TimesNormalTail(T factor, T a) {
-  // e^(-a^2/2), with what a^2 loses by rounding.
+  // e^(-a^2/2), with the part of a^2 that rounding loses.
   const T square = a * a;
   const T lost = Fma(a, a, -square);
   const T e = ExpInRange(T{-0.5} * square);
@@ -322,7 +322,7 @@ D2L_HOST_DEVICE inline T Ndtr(T x) {
 D2L_HOST_DEVICE inline float Exp(float x) { return internal::Exp(x); }
 D2L_HOST_DEVICE inline double Exp(double x) { return internal::Exp(x); }
 
-// The natural logarithm: -infinity of 0, NaN of negative numbers.
+// The natural logarithm: 0 gives -infinity, negative numbers give NaN.
 D2L_HOST_DEVICE inline float Log(float x) { return internal::Log(x); }
 D2L_HOST_DEVICE inline double Log(double x) { return internal::Log(x); }
 
@@ -335,7 +335,7 @@ D2L_HOST_DEVICE inline float Sigmoid(float x) { return internal::Sigmoid(x); }
 D2L_HOST_DEVICE inline double Sigmoid(double x) { return internal::Sigmoid(x); }
 
 // x P(X < x), X of the standard normal distribution: x (1 + erf(x / √2)) / 2.
-// The limit, -0, of -infinity, where that formula gives NaN.
+// -infinity gives the limit, -0, where that formula gives NaN.
 D2L_HOST_DEVICE inline float Gelu(float x) { return internal::Gelu(x); }
 D2L_HOST_DEVICE inline double Gelu(double x) { return internal::Gelu(x); }
 

@@ -19,7 +19,7 @@ constexpr float kNanF = std::numeric_limits<float>::quiet_NaN();
 
 template <typename R>
 R SigmoidReference(R x) {
-  // In the form that cancels and overflows nowhere.
+  // The form that neither cancels nor overflows.
   const R e = std::exp(-std::fabs(x));
   return (x < 0 ? e : R{1}) / (R{1} + e);
 }
@@ -79,7 +79,7 @@ struct GeluCase {
   }
   template <typename R>
   static R Reference(R x) {
-    // Of -infinity, the limit.
+    // -infinity gives the limit.
     if (x < -std::numeric_limits<R>::max()) return R{0};
     return x * R{0.5} * std::erfc(-x / std::sqrt(R{2}));
   }
@@ -108,7 +108,7 @@ double Ulps(T value, R truth) {
   if (std::isnan(value)) return kWrong;
   if (std::isinf(truth)) return static_cast<R>(value) == truth ? 0 : kWrong;
   const R beyond = std::ldexp(R{1}, Limits::max_exponent);
-  // What T cannot hold must be infinite.
+  // A number beyond T's range must give infinity.
   if (std::fabs(truth) >= beyond) {
     return std::isinf(value) && (value > 0) == (truth > 0) ? 0 : kWrong;
   }
@@ -202,7 +202,7 @@ TYPED_TEST(MathTest, NanGivesNan) {
   }
 }
 
-// Loops whose body the compiler makes vectors of.
+// Loops that the compiler vectorises.
 template <typename Case, typename T>
 void Plain(const T* in, T* out, int n) {
   for (int i = 0; i < n; ++i) out[i] = Case::Apply(in[i]);
@@ -241,7 +241,7 @@ void ExpectVectorsGiveTheSameBits() {
   Plain<Case>(in.data(), expected.data(), kSize);
   const auto expect_same = [&] {
     for (int i = 0; i < kSize; ++i) {
-      // Which NaN it is may differ.
+      // NaN may differ in their bits.
       if (std::isnan(expected[i]) && std::isnan(got[i])) continue;
       ASSERT_EQ(internal::ToBits(expected[i]), internal::ToBits(got[i]))
           << testing::PrintToString(in[i]);

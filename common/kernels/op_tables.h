@@ -85,8 +85,8 @@ struct OpTable<UnaryOp> {
 // ---- Functions of two operands of one dtype.
 
 // The comparisons give uint8, 1 or 0. kDivide is true division: float32 from
-// integers. kFloorDivide rounds down; of integers by zero it fails late. kPow
-// of integers takes exponents from 0 on; a negative one fails late.
+// integers. kFloorDivide rounds down; integers divided by zero fail late. kPow
+// of integers takes exponents from 0 on; a negative exponent fails late.
 enum class BinaryOp {
   kAdd,
   kSubtract,
@@ -136,7 +136,7 @@ struct OpTable<BinaryOp> {
 // ---- Reductions.
 
 // kSum of integers is int64; kMax and kMin are NaN if an element is; kArgMax is
-// int64, the first of the largest, or the first NaN.
+// int64, the index of the first of the largest, or of the first NaN.
 enum class ReduceOp { kSum, kMean, kMax, kMin, kArgMax };
 
 template <>
@@ -170,7 +170,7 @@ constexpr auto TableOf(F f) {
                     OpTable<Op>::kRows);
 }
 
-// A row without its functor.
+// A row, without the type of its functor.
 template <typename Op>
 struct OpInfo {
   Op op;
@@ -251,8 +251,8 @@ constexpr bool Commutes(BinaryOp op) {
   return internal::kCommutes[static_cast<std::size_t>(op)];
 }
 
-// kGreater and kGreaterEqual have no loops: they are these, of the operands in
-// the other order. Other operations are themselves.
+// The same comparison, of the operands in the other order, for kGreater and
+// kGreaterEqual, which have no loops. Other operations are returned unchanged.
 constexpr BinaryOp WithoutGreater(BinaryOp op) {
   if (op == BinaryOp::kGreater) return BinaryOp::kLess;
   return op == BinaryOp::kGreaterEqual ? BinaryOp::kLessEqual : op;

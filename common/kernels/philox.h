@@ -19,12 +19,12 @@
 //   double  element i is made of words 2 (i mod 2) and 2 (i mod 2) + 1 of
 //           block offset + i / 2; the call uses ceil(n / 2) blocks
 //
-// Whole numbers low + k, k in [0, range), are made, whatever their type, of one
-// word as a float is, if range <= 2^32, and else of two, as a double is: the
-// first is the upper half of a 64-bit number. k is the upper half of that
-// number, or word, times range; the sum wraps around and is then converted to
-// the type. Some numbers are likelier than others, by one part in
-// 2^32 / range (2^64 / range), rounded down.
+// Whole numbers low + k, k in [0, range), whatever their type, use one word, as
+// a float does, if range <= 2^32, and else two, as a double does: the first is
+// the upper half of a 64-bit number. k is the upper half of that number, or
+// word, times range; the sum wraps around and is then converted to the type.
+// Some numbers are likelier than others, by one part in 2^32 / range (2^64 /
+// range), rounded down.
 //
 // RandomBlocks<T>(n) is how many blocks a call uses: the next call's offset is
 // that much more. Block indices wrap around at 2^64.
@@ -34,16 +34,16 @@
 //
 // Normals are made in pairs (G. E. P. Box, M. E. Muller, "A note on the
 // generation of random normal deviates", Ann. Math. Stat. 29, 1958): float
-// elements 2j and 2j + 1 of words 2j and 2j + 1, doubles of all four words. The
+// elements 2j and 2j + 1 use words 2j and 2j + 1, doubles all four words. The
 // radius sqrt(-2 log u) takes u in (0, 1], moved away from zero by half a unit
 // of its last place: every draw is finite, |z| <= 6.661 (double: 8.653). The
 // angle is pi/2 * t with t in [-1, 1], which is the half circle of positive
-// cosines; one bit that u has not used turns the cosine's sign.
+// cosines; one bit that u does not use turns the cosine's sign.
 //
 // The logarithm, sine and cosine are polynomials in explicit fused
 // multiply-adds; the rest is exact or correctly rounded by IEEE 754 (+, -, *,
-// /, sqrt). So normals are the same bits wherever fma() is one rounding: here
-// always, in vector code from AVX2, on NEON and on CUDA.
+// /, sqrt). So normals are the same bits wherever fma() rounds once: here
+// always, in vector code from AVX2 on, on NEON and on CUDA.
 //
 // Largest errors found, in units of the last place: logarithm 1.6 (double 1.5),
 // sine and cosine 2.9 (2.6).
@@ -115,7 +115,7 @@ D2L_HOST_DEVICE inline float UniformFloat(std::uint32_t word) {
   return static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
 }
 
-// Of the words' 64 bits, the top 53.
+// Uses the top 53 of the words' 64 bits.
 D2L_HOST_DEVICE inline double UniformDouble(std::uint32_t high,
                                             std::uint32_t low) {
   const std::uint64_t k = (std::uint64_t{high} << 21) | (low >> 11);

@@ -115,7 +115,7 @@ TEST(PhiloxTest, NormalsAreBoxAndMullers) {
     long double t = static_cast<std::int32_t>(w[1]) / 2147483648.0L;
     long double angle = (w[0] & 1) != 0 ? half_pi * (2 - t) : half_pi * t;
     long double radius = std::sqrt(-2 * std::log(u));
-    // u and t are rounded to 24 bits: near u = 1 the radius feels it.
+    // u and t are rounded to 24 bits: the radius changes most near u = 1.
     const long double bound = 1e-6L + 1e-7L / std::max(radius, 1e-3L);
     ASSERT_NEAR(z[0], radius * std::cos(angle), bound) << index;
     ASSERT_NEAR(z[1], radius * std::sin(angle), bound) << index;
@@ -218,8 +218,8 @@ TEST(PhiloxTest, SineAndCosineAreAccurate) {
   EXPECT_LE(worst, 2.7);
 }
 
-// The radius is largest for the smallest u and, above, never NaN; so no words
-// at all make a normal that is not finite.
+// The radius is largest for the smallest u and never NaN for a larger one; so
+// no words make a normal that is not finite.
 TEST(PhiloxTest, ExtremeWordsMakeFiniteNormals) {
   std::vector<std::uint32_t> words = {0, 0xFFFFFFFF};
   for (int bit = 0; bit < 32; ++bit) {

@@ -1,4 +1,4 @@
-// What is known of an output while elements are reduced to it, written once for
+// The state of an output while elements are reduced to it, written once for
 // every back end.
 //
 //   using Op = Sum<float>;
@@ -7,15 +7,15 @@
 //   float mean = Op::Finish(state, /*divisor=*/n);  // and of a sum 1
 //
 // Each operation has
-//   Part    what a short run of elements is taken into, `Add` by `Add`
-//   State   what is known of an output so far
-//   Merge   takes in another part, or another state
-// A part of a floating-point sum is of the elements' type, a state is double:
-// so there are few roundings to float. Integers wrap around, so they are
+//   Part    the result of a short run of elements, which `Add` extends
+//   State   the result for an output so far
+//   Merge   adds another part, or another state, to a state
+// A part of a floating-point sum has the elements' type, a state is double, so
+// that there are few roundings to float. Integers wrap around, so they are
 // unsigned; a run of bytes fits 32 bits.
 //
-// Merge is associative, but for the roundings of sums: the order of these is
-// each back end's. Pure functions.
+// Merge is associative, except for the roundings of sums: each back end fixes
+// their order. Pure functions.
 
 #ifndef D2L_COMMON_KERNELS_REDUCTIONS_H_
 #define D2L_COMMON_KERNELS_REDUCTIONS_H_
@@ -33,7 +33,7 @@ D2L_HOST_DEVICE inline bool IsNan(T x) {
   return x != x;
 }
 
-// Whether a comes before b, and what comes after everything.
+// Whether a comes before b, and the value that comes after all others.
 struct Larger {
   template <typename T>
   D2L_HOST_DEVICE static bool Before(T a, T b) {
@@ -82,7 +82,7 @@ struct Sum {
   D2L_HOST_DEVICE static void Merge(S& state, const S& later) {
     state += later;
   }
-  // Of a mean, the divisor is how many were added.
+  // The divisor of a mean is the number of elements.
   D2L_HOST_DEVICE static Out Finish(State state, std::int64_t divisor) {
     return static_cast<Out>(divisor == 1 ? state
                                          : state / static_cast<State>(divisor));
@@ -113,8 +113,8 @@ using Max = Extreme<T, Larger>;
 template <typename T>
 using Min = Extreme<T, Smaller>;
 
-// Where the largest is; of equals the first, and NaN is larger than all. What
-// is merged may come from anywhere.
+// The index of the largest element; of equals the first, and NaN is larger than
+// all. States may be merged in any order.
 template <typename Element>
 struct ArgMax {
   using T = Element;

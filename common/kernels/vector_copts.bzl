@@ -1,7 +1,7 @@
-"""How code is compiled whose plain loops are to become vectors."""
+"""How code is compiled whose plain loops the compiler must vectorise."""
 
-# Not with a sanitizer: what it adds to an unrolled loop takes minutes to
-# compile, and finds no more.
+# Not with a sanitizer: its additions to an unrolled loop take minutes to compile, and
+# find no more.
 VECTOR_COPTS = select({
     "//:sanitized": [],
     "//conditions:default": ["-O3"],

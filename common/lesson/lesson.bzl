@@ -3,7 +3,7 @@
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//tests:test.bzl", "d2l_benchmarks")
 
-# What most lessons include.
+# The includes of most lessons.
 _DEPS = [
     "//common:d2l",
     "//common/base",
@@ -132,7 +132,7 @@ def d2l_lesson(
             "//common/lesson:cell",
             "//common/lesson:text",
         ],
-        # Nothing refers to a lesson by name: it registers itself.
+        # No code refers to a lesson by name: it registers itself.
         alwayslink = True,
         **kwargs
     )

@@ -59,7 +59,7 @@ class CapturedStepTest : public DeviceTest {
 };
 INSTANTIATE_FOR_ALL_DEVICES(CapturedStepTest);
 
-// Calls that run the interpreter, record, and launch again.
+// Makes calls that run the interpreter, capture, and launch again.
 TEST_P(CapturedStepTest, GradientsOfLeNet) {
   const Values parameters = Parameters();
   const auto fn = [&](const Values& in) -> Values {
@@ -80,7 +80,7 @@ TEST_P(CapturedStepTest, GradientsOfLeNet) {
   EXPECT_EQ(captured.not_captured(), "");
 }
 
-// Parameters are written in place.
+// The step writes the parameters in place.
 TEST_P(CapturedStepTest, StepsOfLeNet) {
   const Tensor labels = FromVector<std::int64_t>({3, 0, 9}, {kBatch}, device());
   const auto steps = [&](bool compiled) {
@@ -92,7 +92,7 @@ TEST_P(CapturedStepTest, StepsOfLeNet) {
       SGD(parameters, {0.1}).Step(tape.Backward(loss));
       return {loss};
     };
-    // Tracing runs the function, too.
+    // Tracing also runs the function.
     ir::Captured captured(Compiled(fn, {Images(), labels}));
     EXPECT_EQ(captured.not_captured(), "");
     std::vector<std::vector<std::string>> results;

@@ -15,7 +15,7 @@ Tensor Checkpoint::Forward(const Tensor& x) {
   return d2l::Checkpoint(
       [module = module_.get()](const Tensor& x, bool again) {
         if (!again) return module->Forward(x);
-        // Running statistics must move once.
+        // The second forward pass must not update running statistics again.
         std::vector<Tensor> kept;
         const auto buffers = NamedBuffers(*module);
         for (const auto& [name, buffer] : buffers) {

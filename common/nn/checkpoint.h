@@ -1,17 +1,17 @@
-// nn::Checkpoint: a module whose values are computed again on the way back,
-// instead of being kept (torch's checkpoint_wrapper).
+// nn::Checkpoint: a module whose intermediate values are computed again in the
+// backward pass, instead of being kept (torch's checkpoint_wrapper).
 //
 //   nn::Sequential net(
 //       nn::Checkpoint(nn::Sequential(nn::Linear(20, 256), nn::ReLU(),
 //                                     nn::Linear(256, 256), nn::ReLU())),
 //       nn::Linear(256, 10));
 //
-// Of a wrapped part a tape keeps the input alone. Gradients, random numbers and
-// running statistics have the same bits as without it; the part's forward pass
-// is made twice. See autograd/checkpoint.h.
+// A tape keeps only the input of a wrapped part. Gradients, random numbers and
+// running statistics have the same bits as without Checkpoint; the part's
+// forward pass runs twice. See autograd/checkpoint.h.
 //
-// It prints, and names its parameters, as the module that it owns, which must
-// be there until Backward. Thread-safety and errors: the module's.
+// It prints, and names its parameters, like the module that it owns, which must
+// exist until Backward. Thread-safety and errors: the module's.
 
 #ifndef D2L_COMMON_NN_CHECKPOINT_H_
 #define D2L_COMMON_NN_CHECKPOINT_H_

@@ -50,7 +50,7 @@ class CheckpointTest : public DeviceTest {
 };
 INSTANTIATE_FOR_ALL_DEVICES(CheckpointTest);
 
-// Also of dropout's random numbers and of running statistics.
+// Includes dropout's random numbers and running statistics.
 TEST_P(CheckpointTest, TrainsWithTheSameBits) {
   ManualSeed(3, device());
   Sequential plain = Net(false), checked = Net(true);
@@ -78,7 +78,7 @@ TEST_P(CheckpointTest, TrainsWithTheSameBits) {
   EXPECT_EQ(all[0], all[1]);
 }
 
-// Of the input, too, and of one that nobody needs a gradient of.
+// Includes the gradient of the input, and an input that needs none.
 TEST_P(CheckpointTest, GivesTheGradientsOfTheInputAndOfManyParameters) {
   Values parameters;
   for (int i = 0; i < 40; ++i) {
@@ -102,7 +102,7 @@ TEST_P(CheckpointTest, GivesTheGradientsOfTheInputAndOfManyParameters) {
   }
 }
 
-// What stays allocated between the passes, and how often a part is computed.
+// Checks the memory between the passes, and how often a part is computed.
 TEST_P(CheckpointTest, KeepsTheInputsOfItsPartsOnly) {
   const Tensor x = Randn({64, 2, 5, 5}, device());
   std::vector<std::int64_t> kept;
@@ -113,8 +113,8 @@ TEST_P(CheckpointTest, KeepsTheInputsOfItsPartsOnly) {
     const Tensor y = net(x);
     kept.push_back(Memory(device()).Stats().allocated - before);
   }
-  // Of each part: the convolution's output, the normalised one, where it is
-  // positive, what is dropped, the product; of the wrapped one its output.
+  // A part keeps the convolution's output, the normalised one, the sign, the
+  // mask of dropout, the product; the wrapped one keeps its output.
   const std::int64_t one = 64 * 4 * 25 * 4;
   EXPECT_GT(kept[0], 3 * 4 * one);
   EXPECT_LT(kept[1], 3 * one * 5 / 4);
@@ -138,7 +138,7 @@ TEST_P(CheckpointTest, WithoutATapeItIsTheModule) {
   EXPECT_EQ(NamedState(*clone).size(), NamedState(net).size());
 }
 
-// The part's error, at the user's line.
+// The error is the part's, at the user's line.
 TEST_P(CheckpointTest, ThrowsWhatTheModuleThrows) {
   Checkpoint net(Linear(3, 2, device()));
   GradientTape tape(Parameters(net));

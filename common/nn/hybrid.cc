@@ -28,9 +28,9 @@
 namespace d2l::nn {
 namespace {
 
-// What a program depends on: which tensors the parameters and buffers are, and
-// which modules are being trained. Walking the module in each call sees
-// whatever its owner changed in it, and takes about a nanosecond a member.
+// The state that a program depends on: the identity of the parameters and
+// buffers, and which modules are in training mode. Each call visits the module,
+// to see every change of its owner; this takes about a nanosecond a member.
 class State : public MemberVisitor {
  public:
   explicit State(Module& module) {
@@ -69,7 +69,7 @@ struct Program {
   }
 
   Tensor Run(const Tensor& x) {
-    // The first run makes the program's tasks.
+    // The first run makes the program's tasks, which is measured.
     if (calls.fetch_add(1, std::memory_order_relaxed) == 1) {
       const Timer timer;
       Tensor y = RunCaptured(x);
@@ -89,12 +89,12 @@ struct Program {
   std::vector<std::pair<std::string, Tensor>> parameters;  // and buffers
   const ir::Graph traced;
   ir::Captured captured;
-  HybridReport::Program report;  // but for what is counted here:
+  HybridReport::Program report;  // except the counters below
   std::atomic<std::int64_t> calls{1};
   std::atomic<double> first_run_seconds{0};
 };
 
-// What is in x's key, and is not as in the program's.
+// The parts of x's key that differ from the program's.
 std::string Difference(
     const Program& program, const Tensor& x, const State& state,
     const std::vector<std::pair<std::string, Tensor>>& parameters) {
@@ -107,7 +107,7 @@ std::string Difference(
     return true;
   };
   const Tensor& input = program.input;
-  // Other strides follow from another shape.
+  // Another shape implies other strides.
   if (!compare("shape", input.shape().ToString(), x.shape().ToString())) {
     compare("strides", input.strides().ToString(), x.strides().ToString());
   }
@@ -143,7 +143,7 @@ class Hybrid::Programs {
   Tensor Call(const Tensor& x) {
     const State state(*module);
     if (Program* const program = Find(x, state)) return program->Run(x);
-    // An outer trace would not know this one's values.
+    // An outer trace would not know the values of an inner program.
     if (internal::op_context.listeners != nullptr) return RunEagerly(x);
     return TraceUnlessThere(x, state);
   }
@@ -167,7 +167,7 @@ class Hybrid::Programs {
       program.calls = all_[i]->calls.load(std::memory_order_relaxed);
       program.prepare_seconds +=
           all_[i]->first_run_seconds.load(std::memory_order_relaxed);
-      // Known when CUDA has been asked.
+      // It is known only after a run on CUDA.
       program.not_captured = all_[i]->captured.not_captured();
       report.programs.push_back(std::move(program));
     }
@@ -178,7 +178,7 @@ class Hybrid::Programs {
   const HybridOptions options;
 
  private:
-  // Null if there is none. Without a lock: programs are only ever added.
+  // Null if there is none. Needs no lock: programs are only ever added.
   Program* Find(const Tensor& x, const State& state) {
     const int used = used_.load(std::memory_order_acquire);
     const int count = count_.load(std::memory_order_acquire);  // > used
@@ -251,8 +251,8 @@ class Hybrid::Programs {
 
   Mutex mutex_;  // held while tracing, and to add a program
   std::array<std::unique_ptr<Program>, kMaxPrograms> all_;
-  std::atomic<int> count_{0};  // of programs that may be used
-  std::atomic<int> used_{0};   // the last one that was
+  std::atomic<int> count_{0};  // programs that may be used
+  std::atomic<int> used_{0};   // the last one used
   std::atomic<std::int64_t> eager_calls_{0};
   std::atomic<bool> said_{false};
 };

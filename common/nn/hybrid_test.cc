@@ -34,7 +34,7 @@ using ir::Bits;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A module of a function, that counts how often it runs.
+// A module of a function, which counts its runs.
 class Function : public Module {
  public:
   explicit Function(std::function<Tensor(const Tensor&)> forward)
@@ -124,7 +124,7 @@ TEST_P(HybridTest, EachKindOfInputHasAProgram) {
   const Tensor x = RandomTensor({3, 4}, device());
   EXPECT_EQ(reason_for(x), "it is the first");
   EXPECT_EQ(reason_for(RandomTensor({3, 4}, device())), "");
-  // Where it lies does not matter.
+  // The input's address does not matter.
   EXPECT_EQ(reason_for(RandomTensor({3, 4}, device(), DType::kFloat32,
                                     Placement::kOffset)),
             "");
@@ -139,7 +139,7 @@ TEST_P(HybridTest, EachKindOfInputHasAProgram) {
               "the input had device " + device().ToString() + " and has " +
                   other.ToString());
   }
-  // All of these are still there.
+  // All of these programs still exist.
   for (const Tensor& old : {x, T(RandomTensor({4, 3}, device()))}) {
     EXPECT_EQ(reason_for(old), "");
   }
@@ -178,7 +178,7 @@ TEST_P(HybridTest, ParametersInPlaceAndReplaced) {
                     HasSubstr("and is another tensor, float32[1]")));
 }
 
-// The parameters of what its owner adds to it are seen.
+// The owner adds a layer, and its parameters are seen.
 TEST_P(HybridTest, ALayerMore) {
   Hybrid net = Hybridize(Sequential(Linear(4, 3, true, device())));
   const Tensor x = RandomTensor({2, 4}, device());
@@ -222,7 +222,7 @@ TEST_P(HybridTest, OneInAnother) {
   EXPECT_THAT(names, testing::UnorderedElementsAre("0.weight", "0.bias",
                                                    "1.0.weight", "1.0.bias",
                                                    "1.2.weight", "1.2.bias"));
-  // The inner program may be a part of another outer one.
+  // Another outer program may include the inner one.
   const Tensor row = RandomTensor({1, 4}, device());
   const std::string row_y = Bits(net.module()(row));
   EXPECT_EQ(inner.Report().programs.size(), 1u);
@@ -358,7 +358,7 @@ TEST(HybridizeTest, RefusalsNameTheCallersLine) {
 }
 
 TEST(HybridizeTest, EightThreadsOneTrace) {
-  // While one traces, the others find no program and come to the lock.
+  // While one thread traces, the others find no program and wait for the lock.
   Function function([](const Tensor& x) {
     for (int i = 0; i < 1000; ++i) std::this_thread::yield();
     return Tanh(x * 2) + 1;
@@ -409,7 +409,7 @@ TEST(HybridizeTest, NinePrograms) {
   EXPECT_EQ(net.Report().calls(), 20);
 }
 
-// Each call has another parameter, so that no program is ever used again.
+// Each call has another parameter, so no program is used twice.
 TEST(HybridizeTest, AParameterThatForwardReplaces) {
   class Counter : public Scale {
    public:

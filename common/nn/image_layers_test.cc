@@ -30,7 +30,7 @@ using testing::HasSubstr;
 class ImageLayersTest : public DeviceTest {};
 INSTANTIATE_FOR_ALL_DEVICES(ImageLayersTest);
 
-// What PyTorch 2.15.0 prints for the same modules.
+// The text that PyTorch 2.15.0 prints for the same modules.
 TEST(ImageLayersPrintTest, AsPyTorch) {
   EXPECT_EQ(ToString(Conv2d(1, 20, 3)),
             "Conv2d(1, 20, kernel_size=(3, 3), stride=(1, 1))");
@@ -119,13 +119,13 @@ TEST_P(ImageLayersTest, AreCloned) {
   const std::unique_ptr<Module> copy = Clone(net, device());
   EXPECT_EQ(ToString(*copy), ToString(net));
   EXPECT_TRUE(Equal((*copy)(x), net(x)));
-  // There need not be another device.
+  // New makes it on the same device: there may be no other.
   for (const auto& [name, tensor] : NamedState(*net.New())) {
     EXPECT_EQ(tensor.device(), device()) << name;
   }
 }
 
-// The shape behind each child.
+// The shape after each child.
 std::vector<Shape> ShapesIn(Sequential& net, Tensor x) {
   std::vector<Shape> shapes;
   for (int i = 0; i < net.size(); ++i) {
@@ -253,7 +253,7 @@ TEST_P(ImageLayersTest, BatchNormHasRunningValues) {
                      std::vector<double>(3, 1e-9)));
   EXPECT_EQ(buffers[2].first, "num_batches_tracked");
   EXPECT_EQ(Item<std::int64_t>(buffers[2].second), 3);
-  // They are used, and stay.
+  // Eval uses the running values, and does not change them.
   norm.Eval();
   check(RandomTensor({1, 3, 1, 1}, device(), DType::kFloat64), mean, variance);
   EXPECT_EQ(Item<std::int64_t>(buffers[2].second), 3);
@@ -274,7 +274,7 @@ TEST_P(ImageLayersTest, BatchNormRefuses) {
       HasSubstr("[BatchNorm2d] expected 4D input, (batch, channels, "
                 "height, width); got a float32 tensor of shape (2, 3)"));
   EXPECT_THROW(norm(Ones({2, 4, 2, 2}, device())), std::invalid_argument);
-  // Nothing was counted.
+  // The batch was not counted.
   EXPECT_EQ(Item(NamedBuffers(norm)[2].second), 0);
 }
 
@@ -321,7 +321,7 @@ TEST_P(ImageLayersTest, ResNet18IsTheBooks) {
   EXPECT_TRUE(Equal((*copy)(x), net(x)));
 }
 
-// As eager steps do it, also to the running values.
+// The results, and the running values, are those of eager steps.
 TEST_P(ImageLayersTest, ACompiledBatchNormIsTrained) {
   Hybrid net = Hybridize(Sequential(Conv2d(1, 3, 3, {}, true, device()),
                                     BatchNorm2d(3, 1e-5, 0.1, device()), ReLU(),
@@ -343,7 +343,7 @@ TEST_P(ImageLayersTest, ACompiledBatchNormIsTrained) {
   EXPECT_EQ(net.Report().programs.size(), 2u);
 }
 
-// Through batch normalisation and back.
+// The gradient goes through batch normalisation, too.
 TEST_P(ImageLayersTest, ResidualNetworksLearn) {
   ManualSeed(2, device());
   Sequential net(Conv2d(1, 8, 3, {1, 1}, true, device()),

@@ -27,7 +27,7 @@
 namespace d2l::nn {
 namespace {
 
-// A first value for a parameter: uniform in ±bound. A clone gets its own.
+// An initial value of a parameter: uniform in ±bound. A clone copies its own.
 Tensor UniformIn(double bound, const Shape& shape, Device device) {
   if (internal::IsCloning()) return Empty(shape, device);
   return Rand(shape, device) * (2 * bound) - bound;
@@ -48,12 +48,12 @@ bool operator==(Size2d a, Size2d b) {
   return a.height == b.height && a.width == b.width;
 }
 
-// As Python prints a tuple.
+// A tuple as Python prints it.
 std::string Tuple(Size2d size) {
   return absl::StrFormat("(%d, %d)", size.height, size.width);
 }
 
-// As it was given to PyTorch's pools: one number, if both are the same.
+// The argument of PyTorch's pools: one number, if both are the same.
 std::string Given(Size2d size) {
   return size.height == size.width ? absl::StrCat(size.height) : Tuple(size);
 }
@@ -143,7 +143,7 @@ Tensor Flatten::Forward(const Tensor& x) {
   const auto at = SourceLocation::Current();
   CheckDefined("Flatten", x, at);
   if (x.dim() == 0) return Reshape(x, {1});  // as in PyTorch
-  // No -1, which an empty batch would leave open.
+  // Not -1, which an empty batch would leave undetermined.
   std::int64_t rest = 1;
   for (int i = 1; i < x.dim(); ++i) rest *= x.size(i);
   return x.dim() == 1 ? x : Reshape(x, {x.size(0), rest});

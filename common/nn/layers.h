@@ -55,8 +55,8 @@ class Linear : public Module {
   void Members(MemberVisitor& visitor) override;
   std::unique_ptr<Module> New() const override;
 
-  // (out_features, in_features). Assign to it to replace it, or write into its
-  // memory in place.
+  // (out_features, in_features). Assign to it to replace the tensor, or write
+  // into its memory in place.
   Tensor& weight() { return weight_; }
   // (out_features); undefined if there is none.
   Tensor& bias() { return bias_; }
@@ -77,9 +77,9 @@ class ReLU : public Module {  // NOLINT(readability-identifier-naming)
   }
 };
 
-// In training each element is 0 with the probability p, and else divided by
-// 1 - p; otherwise x itself. With one seed cpu:0 and cpu:1 drop other elements;
-// cpu:0 and cuda:0 drop the same.
+// In training mode each element is 0 with the probability p, and else divided
+// by 1 - p; otherwise the result is x itself. With the same seed, cpu:0 and
+// cpu:1 drop different elements; cpu:0 and cuda:0 drop the same.
 class Dropout : public Module {
  public:
   // Throws std::invalid_argument unless p is from 0 to 1.
@@ -94,7 +94,7 @@ class Dropout : public Module {
   double p_;
 };
 
-// All dimensions but the first in one.
+// Joins all dimensions but the first.
 class Flatten : public Module {
  public:
   Tensor Forward(const Tensor& x) override;
@@ -105,11 +105,10 @@ class Flatten : public Module {
   }
 };
 
-// Its modules one after the other. They are called "0", "1", ….
+// Runs its modules one after the other. They are named "0", "1", ….
 class Sequential : public Module {
  public:
-  // Sequential(Sequential(…)) is no more than the inner one, as C++ has it: use
-  // Append.
+  // In C++, Sequential(Sequential(…)) is only the inner one: use Append.
   template <
       typename... Modules,
       typename = std::enable_if_t<(std::is_base_of_v<Module, Modules> && ...)>>
@@ -122,8 +121,8 @@ class Sequential : public Module {
     AddModule(std::to_string(children_.size()),
               std::make_unique<M>(std::move(module)));
   }
-  // With a name of its own. Throws std::invalid_argument if that is empty, has
-  // a dot, or is there already.
+  // Adds a module under the name. Throws std::invalid_argument if that is
+  // empty, has a dot, or is in use.
   void AddModule(const std::string& name, std::unique_ptr<Module> module);
 
   Tensor Forward(const Tensor& x) override;
@@ -161,10 +160,10 @@ class Conv2d : public Module {
   Tensor bias_;    // (out_channels); undefined if there is none
 };
 
-// What the two pools share.
+// The common part of the two pools.
 class Pool2d : public Module {
  public:
-  // stride: the kernel's size, unless given.
+  // The default stride is the kernel's size.
   explicit Pool2d(Size2d kernel_size,
                   std::optional<Size2d> stride = std::nullopt,
                   Size2d padding = 0)
@@ -178,7 +177,7 @@ class Pool2d : public Module {
   Size2d kernel_size_, stride_, padding_;
 };
 
-// The mean of each window, of which the padding counts as zeros.
+// The mean of each window, in which the padding counts as zeros.
 class AvgPool2d : public Pool2d {
  public:
   using Pool2d::Pool2d;
@@ -188,7 +187,7 @@ class AvgPool2d : public Pool2d {
   std::unique_ptr<Module> New() const override;
 };
 
-// The largest of each window.
+// The largest element of each window.
 class MaxPool2d : public Pool2d {
  public:
   using Pool2d::Pool2d;
@@ -210,9 +209,10 @@ class GlobalAvgPool2d : public Module {
   }
 };
 
-// In training each channel is normalised by its mean and variance in the batch,
-// which also move the running ones; else by those. In training it throws
-// std::invalid_argument for a batch with one value per channel.
+// In training mode each channel is normalised by its mean and variance in the
+// batch, which also update the running ones; otherwise by the running ones. In
+// training mode it throws std::invalid_argument for a batch with one value per
+// channel.
 class BatchNorm2d : public Module {
  public:
   explicit BatchNorm2d(std::int64_t num_features, double eps = 1e-5,
@@ -232,9 +232,9 @@ class BatchNorm2d : public Module {
 };
 
 // The residual block of the book: relu(f(x) + x), where f is two 3×3
-// convolutions, each followed by a batch normalisation, the first by a ReLU as
-// well. With use_1x1conv, which other numbers of channels and strides need, a
-// convolution of one pixel is made of x.
+// convolutions, each followed by a batch normalisation, and a ReLU between the
+// two. With use_1x1conv, x goes through a 1×1 convolution, which other numbers
+// of channels and strides need.
 class Residual : public Module {
  public:
   Residual(std::int64_t input_channels, std::int64_t num_channels,

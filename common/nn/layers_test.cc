@@ -30,7 +30,7 @@ std::vector<std::string> Names(const Module& module) {
   return names;
 }
 
-// A module with a name of its own, a parameter and children.
+// A module with its own name, a parameter and children.
 class Block : public Module {
  public:
   explicit Block(std::int64_t n) : body_(Linear(n, n, false), ReLU()) {}
@@ -48,7 +48,7 @@ class Block : public Module {
   Sequential body_;
 };
 
-// What PyTorch 2.15.0 prints for the same modules.
+// The text that PyTorch 2.15.0 prints for the same modules.
 TEST(ModulesTest, PrintsAsPyTorch) {
   EXPECT_EQ(ToString(Linear(512, 256)),
             "Linear(in_features=512, out_features=256, bias=True)");
@@ -169,7 +169,7 @@ TEST_P(LayersTest, ParametersAreUniform) {
     EXPECT_NEAR(sum / count, 0, 0.02);
     EXPECT_NEAR(squares / count, 0.04 / 3, 0.002);
   }
-  // The same numbers after the same seed, others after that.
+  // The same seed gives the same numbers, and the next draw others.
   const std::vector<double> first = ValuesOf(layer.weight());
   EXPECT_NE(ValuesOf(Linear(25, 400, true, device()).weight()), first);
   ManualSeed(1, device());
@@ -188,7 +188,7 @@ TEST_P(LayersTest, MovesToADevice) {
   }
   const Tensor there = net(d2l::To(x, other));
   EXPECT_EQ(there.device(), other);
-  // Other kinds of devices round differently.
+  // Devices of other types round differently.
   EXPECT_TRUE(IsNear(there, {5, 2}, DType::kFloat32, y,
                      std::vector<double>(y.size(), 1e-4)));
 }

@@ -3,7 +3,7 @@
 //   nn::Sequential net = nn::LeNet();
 //   Tensor logits = net(Randn({8, 1, 28, 28}));  // of shape (8, 10)
 //
-// The first values are PyTorch's: see module.h for others. Their state dicts
+// The initial values are PyTorch's: see module.h for others. Their state dicts
 // have the names of the book's networks in PyTorch.
 
 #ifndef D2L_COMMON_NN_MODELS_H_
@@ -19,9 +19,9 @@ namespace d2l::nn {
 // 129,068 parameters.
 Sequential LeNet(Device device = Device());
 
-// ResNet-18 with a first convolution of 3×3 and stride 1 and no pool behind it:
-// 11,175,818 parameters with 10 classes and one input channel. Images of any
-// size.
+// ResNet-18 with a first convolution of 3×3 and stride 1 and no pool after it:
+// 11,175,818 parameters with 10 classes and one input channel. Images may have
+// any size.
 Sequential ResNet18(std::int64_t num_classes, std::int64_t in_channels = 1,
                     Device device = Device());
 

@@ -28,7 +28,7 @@
 namespace d2l::nn {
 namespace {
 
-// Lists what it is shown, also of children.
+// Lists the members that it visits, and those of children.
 class Lister : public MemberVisitor {
  public:
   void Parameter(std::string_view name, Tensor& parameter) override {
@@ -183,7 +183,7 @@ std::unique_ptr<Module> Clone(const Module& module, Device device) {
     const Tensor& x = *from.places[i];
     *to.places[i] = x.device() == device ? d2l::Clone(x) : d2l::To(x, device);
   }
-  // From the outermost on: Train goes on to the children.
+  // Calls Train from the outermost module on: it includes the children.
   copy->Train(module.training());
   for (std::size_t i = 0; i < from.modules.size(); ++i) {
     to.modules[i]->Train(from.modules[i]->training());
@@ -211,7 +211,7 @@ void InitNormal(Module& module, double standard_deviation) {
 
 void InitXavierUniform(Module& module) {
   Init(module, [](const Tensor& weight) {
-    // (out, in), or (out, in, height, width) of a convolution.
+    // The shape is (out, in), or (out, in, height, width) for a convolution.
     double window = 1;
     for (int i = 2; i < weight.dim(); ++i) {
       window *= static_cast<double>(weight.size(i));

@@ -1,4 +1,4 @@
-// What modules consist of: buffers, training, clones, first values.
+// The members of modules, training mode, clones, initial values.
 
 #include "common/nn/module.h"
 
@@ -23,7 +23,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Counts the calls made while it is trained.
+// Counts the calls in training mode.
 class Counter : public Module {
  public:
   explicit Counter(Device device)
@@ -204,7 +204,7 @@ TEST_P(ModuleTest, FirstValues) {
   EXPECT_GT(check(0.01), 0.03);
   const double bound = std::sqrt(6 / 500.0);
   {
-    GradientTape tape(Parameters(net));  // notes nothing of it
+    GradientTape tape(Parameters(net));  // records nothing of it
     InitXavierUniform(net);
     tape.Backward(Sum(net[0](Ones({1, 200}, device()))));
   }
@@ -241,14 +241,14 @@ TEST_P(ModuleTest, DropoutDropsAndScales) {
   EXPECT_NE(ValuesOf(drop(x)), values);  // another mask
   ManualSeed(1, device());
   EXPECT_EQ(ValuesOf(drop(x)), values);
-  // Not another device's, though the seed is the same; cpu:0 and cuda:0 draw
-  // the same numbers.
+  // Other devices draw different numbers with the same seed; cpu:0 and cuda:0
+  // draw the same.
   for (const Device other : AllDevices()) {
     if (other.index() == device().index()) continue;
     ManualSeed(1, other);
     EXPECT_NE(ValuesOf(drop(d2l::To(x, other))), values);
   }
-  // The gradient is of the same mask.
+  // The gradient uses the same mask.
   GradientTape tape({x});
   const Tensor y = drop(x);
   EXPECT_EQ(ValuesOf(tape.Backward(Sum(y))[0] * 7), ValuesOf(y));

@@ -1,5 +1,5 @@
-// What Hybridize saves, by the width of a network: the layers (n, n/2, n/4, 2)
-// for one sample, beside their products alone. And 100 MB of parameters, to a
+// The time that Hybridize saves, by a network's width: layers (n, n/2, n/4, 2)
+// for one sample, beside their products alone. Also 100 MB of parameters, to a
 // file and back: in /dev/shm, where fsync costs nothing, and in $TMPDIR.
 //
 //   bazel run -c opt //common/nn:nn_benchmark
@@ -56,7 +56,7 @@ double Median(std::vector<double>& times) {
   return times[times.size() / 2];
 }
 
-// In turn, 1000 calls each, so that all have the machine as it is.
+// In turn, 1000 calls each, so that the machine is the same for both.
 void BM_Hybrid(benchmark::State& state) {
   const Tensor x = Randn({1, state.range(0)});
   Hybrid hybrid = Hybridize(Mlp(state.range(0)));
@@ -90,7 +90,7 @@ void BM_Hybrid(benchmark::State& state) {
 }
 BENCHMARK(BM_Hybrid)->Arg(8)->Arg(128)->Arg(512)->UseRealTime();
 
-// The argument: whether the file is in memory, without an fsync.
+// The argument says whether the file is in memory, without an fsync.
 std::string StateDictPath(const benchmark::State& state) {
   const char* directory = std::getenv("TMPDIR");
   if (state.range(0) != 0) directory = "/dev/shm";

@@ -24,7 +24,7 @@ void SGD::Step(absl::Span<const Tensor> gradients, SourceLocation at) {
         "at %s",
         parameters_.size(), gradients.size(), at.ToString()));
   }
-  // Before any parameter is changed.
+  // Checks all gradients before it changes a parameter.
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     CheckDefined("SGD", gradients[i], at);
     const Tensor &g = gradients[i], &parameter = parameters_[i];

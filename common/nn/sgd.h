@@ -7,10 +7,10 @@
 //
 // With g the gradient of a parameter p:
 //   g = g + weight_decay * p;  v = momentum * v + g;  p = p - lr * v
-// where v begins as g.
+// where v is g in the first step.
 //
-// Ownership: it shares the parameters' memory and writes to it. A parameter
-// that is replaced afterwards (nn::To) is not followed. Thread-safety: none.
+// Ownership: it shares the parameters' memory and writes to it. It does not
+// follow a parameter that is replaced afterwards (nn::To). Thread-safety: none.
 // Errors: std::invalid_argument for gradients that are not like the parameters.
 
 #ifndef D2L_COMMON_NN_SGD_H_
@@ -34,14 +34,14 @@ class SGD {
  public:
   SGD(std::vector<Tensor> parameters, const SGDOptions& options);
 
-  // gradients: for each parameter, in their order. Asynchronous.
+  // `gradients` are those of the parameters, in their order. Asynchronous.
   void Step(absl::Span<const Tensor> gradients,
             SourceLocation at = SourceLocation::Current());
 
-  // May be changed between steps.
+  // The options may change between steps.
   SGDOptions& options() { return options_; }
-  // v for each parameter, to be kept with them; undefined before the first
-  // step with momentum.
+  // v of each parameter, to be saved with the parameters; undefined before the
+  // first step with momentum.
   std::vector<Tensor>& momentum_buffers() { return momentum_buffers_; }
 
  private:

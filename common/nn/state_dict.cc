@@ -30,7 +30,7 @@ bool AllBeginWith(const Shapes& shapes, absl::string_view prefix) {
   return !shapes.empty();
 }
 
-// What to do if only a DataParallel stands between the two; else "".
+// The remedy if only a DataParallel is between the two; else "".
 std::string Cure(const Shapes& wanted, const Shapes& given) {
   const bool is_inside = AllBeginWith(wanted, kModulePrefix);
   if (AllBeginWith(given, kModulePrefix) && !is_inside) {

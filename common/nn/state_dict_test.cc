@@ -35,7 +35,7 @@ std::string TempPath(const std::string& name) {
   return absl::StrCat(testing::TempDir(), "/", getpid(), "-", name);
 }
 
-// As DataParallel has it.
+// A module as in DataParallel.
 class Wrapped : public Module {
  public:
   explicit Wrapped(Device device) : module_(2, 1, true, device) {}
@@ -79,7 +79,7 @@ TEST_P(StateDictTest, LoadsWhatItSaved) {
       EXPECT_THAT(keys->unexpected_keys, IsEmpty());
       const auto names = NamedParameters(loaded);
       for (std::size_t i = 0; i < handles.size(); ++i) {
-        // The handles see it.
+        // Existing handles see the loaded values.
         EXPECT_EQ(handles[i].id(), names[i].second.id());
         EXPECT_EQ(handles[i].dtype(), dtype);
         EXPECT_EQ(handles[i].device(), other);
@@ -90,7 +90,7 @@ TEST_P(StateDictTest, LoadsWhatItSaved) {
   EXPECT_EQ(safetensors::LoadFile(path)->metadata.at("epoch"), "3");
 }
 
-// PyTorch 2.15.0's messages, and what to do.
+// PyTorch 2.15.0's messages, and the remedy.
 TEST_P(StateDictTest, SaysWhatIsMissingAndUnexpected) {
   Linear linear(2, 1, true, device());
   Wrapped wrapped(device());
@@ -109,27 +109,27 @@ TEST_P(StateDictTest, SaysWhatIsMissingAndUnexpected) {
               StartsWith(error + cure));
   EXPECT_THAT(MessageOf(LoadStateDict(linear, path)),
               StartsWith(path + ": " + error + cure));
-  // It loads nothing, which is an error even so.
+  // Nothing is loaded, which is an error even without `strict`.
   EXPECT_THAT(
       MessageOf(LoadStateDict(linear, path, /*strict=*/false)),
       StartsWith(path + ": " + error +
                  "\n\tNo key is that of a parameter: nothing was loaded." +
                  cure));
   EXPECT_EQ(ValuesOf(linear.weight()), before);
-  // The cure.
+  // The remedy of the message.
   ASSERT_TRUE(
       LoadStateDict(linear, ConsumePrefix(safetensors::LoadFile(path)->tensors,
                                           "module."))
           .ok());
   EXPECT_EQ(ValuesOf(linear.weight()),
             ValuesOf(StateDict(wrapped).at("module.weight")));
-  // The reverse.
+  // The reverse case.
   EXPECT_THAT(MessageOf(LoadStateDict(wrapped, StateDict(linear))),
               HasSubstr("Load them into the network that it is made of: "
                         "nn::LoadStateDict(net.module(), …)."));
 }
 
-// Of a file that somebody else made.
+// The names come from somebody else's file.
 TEST_P(StateDictTest, NamesAreShownAndNotAllOfThem) {
   Linear linear(2, 1, true, device());
   safetensors::NamedTensors state = StateDict(linear);
@@ -216,11 +216,11 @@ TEST_P(StateDictTest, FilesThatAreNone) {
             absl::StatusCode::kUnavailable);
 }
 
-// What was computed from a bad label refuses to be used, until it is loaded
-// again: then training goes on as if nothing had been.
+// Parameters computed from a bad label refuse to be used until they are loaded
+// again: then training continues normally.
 TEST_P(StateDictTest, LoadingMendsWhatFailed) {
   const std::string path = TempPath("failed");
-  Linear net(700, 400, true, device());  // more than is read at once
+  Linear net(700, 400, true, device());  // more than one part of a read
   const Tensor x = RandomTensor({2, 700}, device());
   SGD sgd(Parameters(net), {0.1});
   const auto labels_of = [&](std::int64_t label) {
@@ -238,12 +238,12 @@ TEST_P(StateDictTest, LoadingMendsWhatFailed) {
     const auto state = safetensors::LoadFile(path, device());
     const Tensor bad = labels_of(400);
     {
-      // Otherwise the step itself would throw where the device is faster.
+      // Without the stall, the step itself would throw on a fast device.
       StreamStall hold(DefaultStream(device()));
       step(bad);
     }
     EXPECT_THROW(WaitToRead(net.weight()), AsyncError);
-    RunOnce(device(), [] {});  // forgets it
+    RunOnce(device(), [] {});  // discards the error
     EXPECT_THROW(WaitToRead(net.weight()), AsyncError);
     const absl::StatusOr<IncompatibleKeys> keys =
         by_file ? LoadStateDict(net, path) : LoadStateDict(net, state->tensors);

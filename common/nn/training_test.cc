@@ -92,7 +92,7 @@ TEST_P(TrainingTest, CrossEntropyRefusesWhatIsNoBatch) {
               HasSubstr("[cross_entropy] logits of shape (n, classes)"));
 }
 
-// The parameters must not become garbage: they refuse to be used.
+// The parameters refuse to be used, instead of being wrong.
 TEST_P(TrainingTest, ALabelOutOfRangeFailsLateAndNamesItsLine) {
   Linear net(2, 3, /*bias=*/true, device());
   const int line = __LINE__ + 5;
@@ -110,7 +110,7 @@ TEST_P(TrainingTest, ALabelOutOfRangeFailsLateAndNamesItsLine) {
   EXPECT_THAT(error, AllOf(HasSubstr("cross_entropy"), HasSubstr("3"),
                            HasSubstr("common/nn/training_test.cc:" +
                                      std::to_string(line))));
-  RunOnce(device(), [] {});  // forgets it
+  RunOnce(device(), [] {});  // discards the error
 }
 
 TEST_P(TrainingTest, SgdIsTheSlowOne) {
@@ -149,7 +149,7 @@ TEST_P(TrainingTest, SgdRefusesGradientsThatAreNotLikeTheParameters) {
   EXPECT_EQ(ValuesOf(p), (std::vector<double>{1, 1}));
 }
 
-// Its compiled program would request nothing that a tape could note.
+// A compiled program would request no operations that a tape could record.
 TEST_P(TrainingTest, AHybridHasTheGradientsOfItsModule) {
   ManualSeed(3, device());
   Hybrid hybrid = Hybridize(Sequential(Linear(4, 5, true, device()), ReLU(),
@@ -192,7 +192,7 @@ Clusters MakeClusters(const std::vector<std::vector<float>>& centres,
   return clusters;
 }
 
-// The accuracy on other points, after so many steps.
+// The accuracy on other points, after this many steps.
 double Train(Module& net, const std::vector<std::vector<float>>& centres,
              const std::vector<std::int64_t>& classes, int steps,
              Device device) {

@@ -1,4 +1,4 @@
-// What the header of a safetensors file says.
+// Parsing and writing the header of a safetensors file.
 
 #include <algorithm>
 #include <cstddef>
@@ -35,7 +35,7 @@ constexpr struct {
                {"I64", DType::kInt64},
                {"U8", DType::kUInt8}};
 
-// Of a value that the format does not have where it stands.
+// Describes a value that the format does not allow at its place.
 std::string Describe(const Json& value) {
   if (value.is_string()) return "a text";
   if (value.is_array()) return "a list";
@@ -48,8 +48,8 @@ std::string Describe(const Json& value) {
   return "null";
 }
 
-// Refuses a key that comes twice, of which the parser keeps one, and what is
-// deeper than the format.
+// Refuses a duplicate key, of which the parser keeps one, and nesting deeper
+// than the format's.
 Json ParseJson(std::string_view text) {
   using Event = Json::parse_event_t;
   std::set<std::string> names, fields;  // the keys of depth 1, and in the last
@@ -80,7 +80,7 @@ Json ParseJson(std::string_view text) {
   }
 }
 
-// These three throw what is wrong in an object of the header.
+// These three throw FormatError for an object of the header that is wrong.
 std::vector<std::int64_t> NumbersOf(const Json& list) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   for (const Json& value : list) {
@@ -145,7 +145,7 @@ Header ParseHeader(std::string_view json, std::uint64_t data_bytes) {
   if (json.empty() || json[0] != '{') {
     Refuse("the header does not begin with {");
   }
-  // The parser would take it for the end.
+  // The parser would take it for the end of the text.
   if (const std::size_t at = json.find('\0'); at != json.npos) {
     Refuse("the header is no JSON at its byte %d", at);
   }

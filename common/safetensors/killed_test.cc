@@ -1,5 +1,5 @@
 // kill -9 while a file is saved, before each call that changes a file: the old
-// file, or the new one, is whole, and nothing else is there.
+// file, or the new one, is complete, and no other file exists.
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 namespace {
 
-// Calls that are left until this process is killed; below 0, it is not.
+// The number of calls before this process is killed; negative: never.
 int calls_left = -1;
 
 void Count() {
@@ -33,7 +33,7 @@ void Count() {
 
 }  // namespace
 
-// These take the place of the C library's in this program.
+// These functions replace the C library's in this program.
 extern "C" {
 ssize_t write(int file, const void* bytes, size_t size) {
   Count();
@@ -63,7 +63,7 @@ NamedTensors New() {
   return {{"a", Full({300000}, 2)}, {"b", Full({7}, 3)}, {"c", Ones({})}};
 }
 
-// The part of the child; it has nothing to test.
+// The child's part; it tests nothing by itself.
 TEST(KilledTest, DISABLED_Child) {
   const NamedTensors tensors = New();
   for (const auto& [name, tensor] : tensors) WaitToRead(tensor);
@@ -109,8 +109,8 @@ TEST(KilledTest, TheOldFileOrTheNewOneIsWhole) {
     }
     for (const auto& entry :
          std::filesystem::directory_iterator(directory.path())) {
-      // Killed before the rename it leaves a part of the new file, under a name
-      // that nobody takes for a file of tensors.
+      // Killed before the rename, the process leaves a part of the new file,
+      // under a name that nobody takes for a file of tensors.
       if (entry.path() == path) continue;
       EXPECT_THAT(entry.path().filename().string(),
                   testing::MatchesRegex("[.]d2l-[0-9a-f]+[.]tmp"));
@@ -118,8 +118,8 @@ TEST(KilledTest, TheOldFileOrTheNewOneIsWhole) {
       std::filesystem::remove(entry.path());
     }
   }
-  // The header's size, the header, three tensors, fsync, the closing, the
-  // rename, and fsync and the closing of the directory.
+  // The calls are: the header's size, the header, three tensors, fsync, close,
+  // rename, and fsync and close of the directory.
   EXPECT_GE(killed, 8);
   EXPECT_GE(replaced, 1);
 }

@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Large ones too, from whatever dtype, and where what was there had failed.
+// Includes large tensors, any dtype, and memory whose writer had failed.
 TEST(ReaderTest, ReadsIntoMemoryThatIsThere) {
   const std::string path =
       absl::StrCat(testing::TempDir(), "/", getpid(), "-into");
@@ -35,18 +35,18 @@ TEST(ReaderTest, ReadsIntoMemoryThatIsThere) {
     const Tensor same = x;
     const Tensor nothing = Gather(Zeros({1, 1}, device), 1,
                                   Full({1, 1}, 7, device, DType::kInt64));
-    // The copy throws itself where the device is done before.
+    // On a device that is done early, the copy itself throws.
     EXPECT_THROW(
         {
           CopyTo(nothing, x);
           WaitToRead(x);
         },
         AsyncError);
-    RunOnce(device, [] {});  // forgets it
+    RunOnce(device, [] {});  // discards the error
     ASSERT_TRUE(reader->ReadInto({{"x", x}, {"y", y}}).ok());
     EXPECT_EQ(ToVector<float>(same), ToVector<float>(saved.at("x")));
     EXPECT_EQ(ValuesOf(y), ValuesOf(saved.at("y")));
-    // Nothing is written if one of them is wrong.
+    // Nothing is written if one of the tensors is wrong.
     CopyTo(Zeros({1}, device), x);
     EXPECT_THAT(
         ThrownText([&] {
@@ -58,7 +58,7 @@ TEST(ReaderTest, ReadsIntoMemoryThatIsThere) {
                 }),
                 HasSubstr("has 1 of the 2 tensors that are asked for"));
     EXPECT_EQ(Item(Sum(x)), 0);
-    // The file's end goes while it is read.
+    // The file loses its end while it is read.
     ASSERT_EQ(truncate(path.c_str(), 1 << 20), 0);
     const absl::Status lost = reader->ReadInto({{"x", x}});
     EXPECT_EQ(lost.code(), absl::StatusCode::kDataLoss);

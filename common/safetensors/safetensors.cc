@@ -34,12 +34,12 @@ std::string_view BytesOf(const std::vector<T>& values) {
           values.size() * sizeof(T)};
 }
 
-// What is read, or copied from a GPU, at a time: it stays in the caches, and
-// the device copies one piece while the next one is read.
+// The bytes that are read, or copied from a GPU, at a time: they stay in the
+// caches, and the device copies one piece while the next one is read.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-// In the order in which Python's library writes them: larger elements first, so
-// that all are aligned.
+// The order of Python's library: larger elements first, so that all are
+// aligned.
 Header HeaderOf(const NamedTensors& tensors, const Metadata& metadata) {
   Header header;
   header.metadata = metadata;
@@ -59,11 +59,11 @@ Header HeaderOf(const NamedTensors& tensors, const Metadata& metadata) {
   return header;
 }
 
-// Calls write with the elements' bytes in pieces, until it returns false.
+// Calls `write` with the elements' bytes in pieces, until it returns false.
 template <typename F>
 bool ForPieces(const Tensor& x, const F& write) {
   if (x.device().type() == DeviceType::kCpu && x.is_contiguous()) {
-    // The device's memory is the host's.
+    // The host can read the device's memory.
     WaitToRead(x);
     return write(
         {static_cast<const char*>(x.data()), x.numel() * DTypeSize(x.dtype())});
@@ -168,7 +168,7 @@ void Reader::ReadHeader() {
 absl::StatusOr<Reader> Reader::Open(const std::string& path) {
   Reader reader;
   reader.path_ = path;
-  // A pipe without a writer would block.
+  // A pipe without a writer would block here.
   reader.descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (reader.descriptor_ < 0) {
     return absl::NotFoundError(
@@ -194,7 +194,7 @@ void Reader::ReadTensor(const Entry& entry, const Tensor& target) {
   const auto element = static_cast<std::int64_t>(DTypeSize(entry.dtype));
   const std::int64_t step = static_cast<std::int64_t>(kPiece) / element;
   if (target.numel() > step) {
-    // What refuses to be read is to be written as a whole.
+    // Memory whose writer failed must be written as a whole.
     try {
       WaitToRead(target);
     } catch (const AsyncError&) {

@@ -10,15 +10,15 @@
 // shape and place of each tensor, and strings of any kind under
 // "__metadata__"), and the tensors' bytes, row by row, nothing between them.
 //
-// Saving waits for the tensors, from whatever device. A tensor that is not
-// contiguous is saved as if it were, and memory that two share is saved twice.
-// The file is replaced atomically (common/base/files/atomic_file.h).
+// Saving waits for the tensors, on any device. A tensor that is not contiguous
+// is saved as a contiguous one, and memory shared by two tensors is saved
+// twice. The file is replaced atomically (common/base/files/atomic_file.h).
 //
-// Files may be untrusted: a header that does not describe all of the file, and
-// each byte once, is refused, and so are keys that come twice.
+// Files may be untrusted: a header is refused unless it describes each byte of
+// the file exactly once, and so are duplicate keys.
 //
-// Errors of files are an absl::Status that names the file, the tensor, and what
-// is wrong. Reading a tensor throws as ToVector does (common/ops/read.h), and
+// Errors of files are an absl::Status that names the file, the tensor, and the
+// reason. Reading a tensor throws as ToVector does (common/ops/read.h), and
 // std::invalid_argument if it is undefined. Thread-safe.
 
 #ifndef D2L_COMMON_SAFETENSORS_SAFETENSORS_H_
@@ -44,7 +44,7 @@ namespace d2l::safetensors {
 using NamedTensors = std::map<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
-// Python's limit as well.
+// The limit of Python's library.
 inline constexpr std::int64_t kMaxHeaderBytes = 100'000'000;
 
 struct File {
@@ -55,18 +55,18 @@ struct File {
 absl::Status SaveFile(const NamedTensors& tensors, const std::string& path,
                       const Metadata& metadata = {});
 
-// Writes the same to a file that is open, which the caller commits.
-// InvalidArgument for names that are not UTF-8, and for a header of more than
-// kMaxHeaderBytes. An error of the file is Commit's.
+// Writes the same to an open file, which the caller commits. InvalidArgument
+// for names that are not UTF-8, and for a header of more than kMaxHeaderBytes.
+// Commit reports errors of the file.
 absl::Status Write(const NamedTensors& tensors, AtomicFile& file,
                    const Metadata& metadata = {});
 
-// NotFound, InvalidArgument, or ResourceExhausted where the device has not the
-// memory. The tensors are on `device`.
+// Errors: NotFound, InvalidArgument, or ResourceExhausted if the device has too
+// little memory. The tensors are on `device`.
 absl::StatusOr<File> LoadFile(const std::string& path,
                               Device device = Device());
 
-// What is in a file.
+// A tensor of a file.
 struct Entry {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -80,12 +80,12 @@ struct Header {
 };
 
 // Throws FormatError (common/base/files/format_error.h), also unless the
-// tensors cover data_bytes, each byte once.
+// tensors cover each of the data_bytes exactly once.
 Header ParseHeader(std::string_view json, std::uint64_t data_bytes);
-// Throws it for text that is not UTF-8, and for a tensor "__metadata__".
+// Throws FormatError for text that is not UTF-8 and a tensor "__metadata__".
 std::string HeaderToJson(const Header& header);
 
-// Reads tensors of an open file into memory that is there:
+// Reads tensors of an open file into existing memory:
 //   auto reader = safetensors::Reader::Open("net.safetensors");
 //   for (const safetensors::Entry& entry : reader->header().entries) …
 //   absl::Status read = reader->ReadInto({{"bias", bias}});
@@ -98,8 +98,8 @@ class Reader {
   ~Reader();
 
   const Header& header() const { return header_; }
-  // Writes into tensors, each from the entry of its name, on the devices'
-  // current streams; numbers are converted to their dtypes. It returns when the
+  // Writes the entry of its name into each tensor, on the devices' current
+  // streams; numbers are converted to the tensors' dtypes. Returns when the
   // file has been read. Throws std::invalid_argument for a tensor without an
   // entry, or of another shape. DataLoss if the file cannot be read to the end.
   absl::Status ReadInto(const NamedTensors& tensors);

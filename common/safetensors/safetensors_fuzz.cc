@@ -1,5 +1,5 @@
-// Whatever the bytes of a file are, the answer is tensors, whose header is
-// written and read as the same, or an error that says something.
+// For any bytes of a file, the result is tensors, whose header is the same when
+// written and read again, or an error with a message.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ void Check(bool right) {
   if (!right) std::abort();
 }
 
-// Of a file in memory.
+// Loads a file in memory.
 absl::StatusOr<File> Load(const void* data, std::size_t size) {
   const int file = memfd_create("fuzz", MFD_CLOEXEC);
   Check(file >= 0 && write(file, data, size) == static_cast<ssize_t>(size));

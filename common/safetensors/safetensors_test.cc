@@ -121,7 +121,7 @@ TEST(SafetensorsTest, KeepsBits) {
   EXPECT_EQ(Item<std::int64_t>(file->tensors.at("i")), INT64_MIN);
 }
 
-// More than one piece of what is read at once, and not a multiple of it.
+// More than one piece of a read, and not a multiple of it.
 TEST(SafetensorsTest, LoadsLargeTensors) {
   const std::string path = TempPath("large");
   const Tensor x = Rand({1201, 2003}), y = Rand({1 << 20});
@@ -279,7 +279,7 @@ TEST(SafetensorsTest, NoBeginningOfAFileIsOne) {
   EXPECT_NE(ErrorOf(bytes + "x"), "none");
 }
 
-// A changed byte is refused, or is in the data or a name.
+// A changed byte is refused, or belongs to the data or a name.
 TEST(SafetensorsTest, ChangedBytesDoNoHarm) {
   const std::string path = TempPath("changed");
   const NamedTensors tensors = {{"a", Rand({3})}, {"b", Rand({2, 2})}};
@@ -310,7 +310,7 @@ TEST(SafetensorsTest, TheHeaderIsBounded) {
               HasSubstr("bytes; 100000000 is the most"));
 }
 
-// A file that promises more than there is memory for, and is as long: sparse.
+// A sparse file of the length that it says, for which memory is too small.
 TEST(SafetensorsTest, TensorsBeyondMemoryAreRefused) {
   const std::string path = TempPath("sparse");
   const std::int64_t size = std::int64_t{1} << 42;
@@ -354,7 +354,7 @@ TEST(SafetensorsTest, AFileThatCannotBeWrittenStaysAsItWas) {
   EXPECT_EQ(SaveFile(tensors, directory + "/none/x").code(),
             absl::StatusCode::kUnavailable);
   ASSERT_TRUE(SaveFile({{"w", Ones({2})}}, path).ok());
-  // What does not fit is noticed while it is written.
+  // A full disk is noticed while writing.
   const rlimit old = [] {
     rlimit limit;
     getrlimit(RLIMIT_FSIZE, &limit);
@@ -367,7 +367,7 @@ TEST(SafetensorsTest, AFileThatCannotBeWrittenStaysAsItWas) {
   const absl::Status large = SaveFile(tensors, path);
   setrlimit(RLIMIT_FSIZE, &old);
   EXPECT_THAT(std::string(large.message()), HasSubstr("File too large"));
-  // An error of the tensors, too.
+  // An undefined tensor is an error, too.
   EXPECT_THROW(SaveFile({{"u", Tensor()}}, path).IgnoreError(),
                std::invalid_argument);
   EXPECT_FALSE(SaveFile({{"\xff", Ones({2})}}, path).ok());

@@ -30,7 +30,7 @@ import course_texts  # noqa: E402
 
 LANGUAGES = ("en", "zh")
 SIZES = ("small", "course", "large")
-MOST_CALLS = 10_000  # of a timeline: about 1 MB
+MOST_CALLS = 10_000  # in a timeline: about 1 MB
 LONGEST = 1800  # seconds that a lesson may take
 
 
@@ -39,7 +39,7 @@ def say(text):
 
 
 def user_path(path):
-    """Relative to where the user typed the command, which `bazel run` leaves."""
+    """Relative to the user's working directory, which `bazel run` leaves."""
     return os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", ""),
                         os.path.expanduser(path))
 
@@ -65,7 +65,7 @@ def machine():
 
 
 def take_folder(out):
-    """Makes it ours as long as the file that this returns is open."""
+    """Locks the folder for this run, as long as the returned file is open."""
     os.makedirs(out, exist_ok=True)
     mark = os.path.join(out, "book.js")
     if os.listdir(out) and not os.path.exists(mark):
@@ -82,7 +82,7 @@ def take_folder(out):
 
 
 def run_program(command, limit, stdout=subprocess.DEVNULL):
-    """Why it failed, or ""."""
+    """The reason of its failure, or ""."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stdout,
                               stderr=subprocess.PIPE, timeout=limit, check=False)
@@ -99,7 +99,7 @@ def run_program(command, limit, stdout=subprocess.DEVNULL):
 
 
 def run_lesson(name, lang, options, out):
-    """The lesson's results; if it wrote none, only why."""
+    """The lesson's results; if it wrote none, only the reason."""
     file = os.path.join(out, f"{name}.{lang}.json")
     if os.path.exists(file):
         os.remove(file)
@@ -120,7 +120,7 @@ def run_lesson(name, lang, options, out):
 
 
 def run_timelines(lesson, options, out):
-    """A page for each cell, of a run of its own: the recording costs time."""
+    """A page for each cell, from a separate run: recording costs time."""
     folder = os.path.join(out, "timelines")
     os.makedirs(folder, exist_ok=True)
     lesson["timelines"] = []
@@ -129,7 +129,7 @@ def run_timelines(lesson, options, out):
         failure = run_program(
             [os.path.join(options.programs, lesson["lesson"], "lesson"),
              f"--size={options.size}", f"--cell={cell['id']}",
-             # Its notes are in English too.
+             # A page in Chinese has its notes in English, too.
              f"--lang={'zh' if 'zh' in options.languages else 'en'}",
              f"--html={os.path.join(folder, file)}", f"--trace_calls={MOST_CALLS}",
              *options.lesson_flags], LONGEST)
@@ -138,7 +138,7 @@ def run_timelines(lesson, options, out):
 
 
 def run_python(lesson, options):
-    """What the course's own cells print in that interpreter."""
+    """The output of the course's own cells in that interpreter."""
     cells = [{"id": cell["id"], "python": cell["python"]}
              for cell in lesson["cells"] if cell["python"]]
     script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "run_cells.py")
@@ -155,7 +155,7 @@ def run_python(lesson, options):
         found.update(*answers[:1])
         found["cells"] += answers[1:]
         done = len(answers[1:])
-        if done < len(cells) and (error or not done):  # it ended in this one, or before
+        if done < len(cells) and (error or not done):  # it ended in this cell, or earlier
             lines = error.strip().splitlines() or ["It ended."]
             error = " ".join(dict.fromkeys([lines[0], lines[-1]]))
             say(error)
@@ -172,7 +172,7 @@ def counts(lesson):
 
 
 def run_all(options, out, run):
-    """Adds the lessons to `run`, each as soon as it ended."""
+    """Adds the lessons to `run`, each as soon as it has ended."""
     names = course_texts.chapters(workspace())
     steps = len(names) * (len(options.languages) + (not options.no_timelines) +
                           bool(options.python))
@@ -277,16 +277,16 @@ def main():
             names = options.compare.split(",")
             runs = [results.read_run(user_path(name)) for name in names]
             short = [os.path.basename(name).removesuffix(".json") for name in names]
-            # As laptop/results.json and server/results.json, as they were typed.
+            # laptop/results.json and server/results.json keep their folders' names.
             names = short if len(set(short)) == len(names) else names
             book.write_comparison(runs, names, options.languages)
             own = os.path.join(out, "results.json")
-            if os.path.exists(own):  # a book, whose index names the comparison now
+            if os.path.exists(own):  # a book, whose index now names the comparison
                 book.write_all(results.read_run(own), options.languages,
                                os.path.join(out, "drawings"))
             first = "compare"
         else:
-            # Before anything runs.
+            # Fails before anything runs.
             before = options.against and results.read_run(user_path(options.against))
             drawings = os.path.join(out, "drawings")
             if options.results:

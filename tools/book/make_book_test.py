@@ -54,7 +54,7 @@ def lesson(*cells, **more):
 
 
 def read_run(run):
-    """As results.read_run reads it from a file."""
+    """The run as results.read_run reads it from a file."""
     with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
         json.dump(run, file)
         file.flush()
@@ -229,7 +229,7 @@ class Program(unittest.TestCase):
             self.assertEqual([one["lang"] for one in run["lessons"]], ["en"])
 
     def test_the_runner_is_like_a_notebook(self):
-        # With a module of the same name in place of PyTorch.
+        # A module with the name of PyTorch replaces it.
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
                 file.write("from unittest.mock import MagicMock\nimport sys\n"
@@ -370,7 +370,7 @@ class Pages(unittest.TestCase):
         self.assertIn("You can time work on a device", pages["index.html"])
         self.assertIn("能给设备上的工作计时", pages["index.zh.html"])
         self.assertIn("the drawing</title>", pages["index.html"])
-        # Of another cell than the one that lesson.md names.
+        # It belongs to another cell than the one that lesson.md names.
         self.assertNotIn("<svg", self.make(lesson(cell()), drawings=[("a.svg", SVG)])[
             "index.html"])
 

@@ -32,7 +32,7 @@ def page_name(name, lang):
 class _Links(markdown.treeprocessors.Treeprocessor):
     def run(self, root):
         for link in root.iter("a"):
-            # A file of the checkout is not in the book.
+            # Files of the checkout are not in the book, so they get no link.
             if not link.get("href").startswith(("https://", "#")):
                 del link.attrib["href"]
 
@@ -41,7 +41,7 @@ def _markdown():
     converter = markdown.Markdown(extensions=["tables", "fenced_code", "codehilite",
                                               "sane_lists"],
                                   extension_configs={"codehilite": {"guess_lang": False}})
-    # A "<" is a "<".
+    # Shows "<" as it is: the texts have no HTML.
     converter.preprocessors.deregister("html_block")
     converter.inlinePatterns.deregister("html")
     converter.treeprocessors.register(_Links(converter), "links", 0)
@@ -67,14 +67,14 @@ def style_sheet():
     light, dark = (
         pygments.formatters.HtmlFormatter(style=STYLES[kind]).get_style_defs(".highlight")
         for kind in ("light", "dark"))
-    # The panel's own background; and no mark of errors, as fragments have some.
+    # Keeps the panel's own background; does not mark errors, which fragments have.
     light, dark = (re.sub(r"(?m)^(pre|td|span\.linenos|\.highlight( \.(hll|err))?) \{.*\n?",
                           "", sheet) for sheet in (light, dark))
     return f"{style}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
 def drawing(text, prefix, title, description):
-    """The SVG, to stand within a page: with ids of its own, and text alternatives."""
+    """The SVG for use within a page: with its own ids, and text alternatives."""
     ElementTree.register_namespace("", SVG)
     root = ElementTree.fromstring(text)
     for element in root.iter():
@@ -93,7 +93,7 @@ def drawing(text, prefix, title, description):
     root.set("aria-describedby", f"{prefix}-desc")
     root.set("style", f"--width: {root.attrib.pop('width')}px")
     del root.attrib["height"]
-    # HTML has no use for namespaces.
+    # HTML does not use namespaces.
     return jinja2.utils.markupsafe.Markup(
         re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", ElementTree.tostring(root, encoding="unicode")))
 
@@ -108,8 +108,8 @@ def read(*path):
 
 
 def timed_lines(printed):
-    """{label: seconds} of lines as "Run on GPU1 time: 1.2626 sec", and as a profiler's
-    "Self CPU time total: 2.533s"."""
+    """{label: seconds} of lines such as "Run on GPU1 time: 1.2626 sec", and a profiler's "Self
+    CPU time total: 2.533s"."""
     return {label.strip(): float(value) * UNITS[unit] for label, value, unit in re.findall(
         r"(?m)^(.*?)(?:(?<!each)\s+time)?:\s*(\d+(?:\.\d+)?) ?(sec|s|ms|us)\s*$", printed)}
 
@@ -121,7 +121,7 @@ class Book:
         self.workspace = workspace
         self.out = out
         self.rows = results.json.loads(read(HERE, "rows.json"))
-        self.sources = {}  # {(page, language): what it shows}
+        self.sources = {}  # {(page, language): the source that it shows}
 
     def write(self, name, text):
         path = os.path.join(self.out, name)
@@ -146,8 +146,8 @@ class Book:
         self.write(page_name(name, lang), environment.get_template(template).render(**fields))
 
     def write_all(self, run, languages, drawings, before=None):
-        """run: of results.py. drawings: the folder of the SVGs, by language. before: an earlier run,
-        or None."""
+        """`run` is from results.py, `drawings` is the folder of the SVGs, by language, `before`
+        is an earlier run, or None."""
         self.languages = languages
         self.drawings = drawings
         self.write("style.css", style_sheet())
@@ -187,7 +187,7 @@ class Book:
                         index=os.path.exists(os.path.join(self.out, page_name("index", lang))))
 
     def chapter(self, lesson, lang):
-        """The lesson, with what its page needs besides."""
+        """The lesson, with the other data that its page needs."""
         lesson = dict(lesson)
         url = re.search(r"https://[\w./-]+", lesson["section"])
         lesson["book"] = url[0] if url else ""
@@ -201,7 +201,7 @@ class Book:
         cells = []
         for cell in lesson["cells"]:
             cell = dict(cell, slug=slug(cell["id"]), pytorch=printed.get(cell["id"]))
-            timeline = timelines.get(cell["id"], "")  # not there if only --results is
+            timeline = timelines.get(cell["id"], "")  # missing if only --results is
             cell["timeline"] = timeline if os.path.isfile(
                 os.path.join(self.out, timeline)) else ""
             cell["source_page"] = self.source_page(lesson, cell["source"], lang)
@@ -230,7 +230,7 @@ class Book:
         return lesson
 
     def exercises(self, folder, lang):
-        """The chapter's, each with the cell that it belongs to, the first it names."""
+        """The chapter's exercises, each with the first cell that it names."""
         return [{**one._asdict(), "cell": one.facts.get("Cells", "").split(",")[0].strip(),
                  "judged": any(read(folder, "exercises", one.name + suffix)
                                for suffix in (".cc", ".cu"))}
@@ -241,7 +241,7 @@ class Book:
         for i, one in enumerate(cell["drawings"]):
             text = read(self.drawings, lesson["lang"], os.path.basename(one["file"]))
             if text:
-                # It stands for the one that was printed.
+                # The SVG replaces the printed drawing.
                 cell["output"] = cell["output"].replace(one["text"].strip("\n"), "")
                 found.append((one["label"], drawing(
                     text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["label"],

@@ -3,12 +3,12 @@ import json
 
 VERDICTS = ("HOLDS", "FAILS", "INCONCLUSIVE")
 
-# What make_book.py adds to a lesson.
+# Members that make_book.py adds to a lesson.
 MADE_HERE = {"failure": "", "timelines": [], "pytorch": {"version": "", "cells": []}}
 
 
 def read_run(path):
-    """A run, of the JSON of one lesson, of the course, or of a book. Throws OSError, or
+    """Reads a run: the JSON of one lesson, of the course, or of a book. Throws OSError, or
     ValueError that names the file."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -22,7 +22,7 @@ def read_run(path):
                          "wrote: book/results.json.")
     for lesson in lessons:
         for figure in (figure for cell in lesson["cells"] for figure in cell["figures"]):
-            # JSON has no infinity: what has no end is null.
+            # JSON has no infinity: an infinite end is null.
             figure.update((key, float("nan")) for key in ("median", "low", "high")
                           if figure[key] is None)
     return {"machine": run.get("machine", ""), "date": run.get("date", ""),
@@ -30,7 +30,7 @@ def read_run(path):
 
 
 def lessons_in(run, lang):
-    """By name, in this language where there is one."""
+    """By name, in this language if it exists."""
     found = {}
     for lesson in run["lessons"]:
         if lesson["lesson"] not in found or lesson["lang"] == lang:
@@ -52,8 +52,8 @@ def by_key(run, lang, kind, text):
 
 
 def changes(before, after, lang):
-    """(claims whose verdict is another: [(cell, was, is)], figures whose intervals
-    are apart: [(cell, was, is)], what cannot be compared: [lesson])."""
+    """(claims with another verdict: [(cell, was, is)], figures with disjoint intervals: [(cell,
+    was, is)], lessons that cannot be compared: [lesson])."""
     sizes = [{name: (lesson["size"], lesson["devices"])
               for name, lesson in lessons_in(run, lang).items()}
              for run in (before, after)]
@@ -65,7 +65,7 @@ def changes(before, after, lang):
         if (key in old and key[0] not in unlike and
                 old[key][1]["verdict"] != claim["verdict"]):
             claims.append((cell, old[key][1], claim))
-    # First what is now the opposite.
+    # Opposite verdicts come first.
     claims.sort(key=lambda one: "INCONCLUSIVE" in (one[1]["verdict"], one[2]["verdict"]))
     old = by_key(before, lang, "figures", "name")
     for key, (cell, figure) in by_key(after, lang, "figures", "name").items():
@@ -78,8 +78,8 @@ def changes(before, after, lang):
 
 
 def compared(runs, lang):
-    """[(lesson, [(cell, [(text, a claim or None of each run)],
-    [(label, a figure or None of each run)])])] of all runs together."""
+    """[(lesson, [(cell, [(text, each run's claim or None)], [(label, each run's figure or
+    None)])])] of all runs together."""
     claims = [by_key(run, lang, "claims", "text") for run in runs]
     figures = [by_key(run, lang, "figures", "name") for run in runs]
     result, done = {}, set()

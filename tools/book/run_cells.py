@@ -27,7 +27,7 @@ from torch import nn
 
 HAS_GPU = torch.cuda.is_available()
 
-# What the notebook or the text has before a cell that is a piece of it.
+# Definitions that the notebook or the text has before a cell that is only a part.
 BEFORE = {
     "001/c2": """
 def fancy_func_str():
@@ -46,7 +46,7 @@ def evoke_str():
 x, y = torch.rand(64, 32, device=device), torch.rand(64, 8, device=device)
 w1, w2 = torch.rand(32, 16, device=device), torch.rand(16, 8, device=device)
 """,
-    "d2l/size-sweep": "sizes, k = [16, 64, 256], 59",  # as the lesson's 256
+    "d2l/size-sweep": "sizes, k = [16, 64, 256], 59",  # the lesson's size is 256
     "003/c2": "x = torch.rand((3, 3))",
     "003/c16": "x = torch.rand((10000, 10000))",
     "003/c21": """
@@ -66,7 +66,7 @@ def try_all_gpus():
 
 
 class Benchmark:
-    """The book's. A notebook's own would also print a time if its body failed."""
+    """The book's class. A notebook's own would also print a time if its body failed."""
 
     def __init__(self, description="Done"):
         self.description = description
@@ -86,7 +86,7 @@ def get_net():
 
 
 class D2l:
-    """Of the book's package what needs no data set."""
+    """The part of the book's package that needs no data set."""
     Benchmark = Benchmark
     try_gpu, try_all_gpus = staticmethod(try_gpu), staticmethod(try_all_gpus)
 
@@ -100,7 +100,7 @@ def wait(*_, **__):
 
 
 def setting():
-    """The names that the cells find in their notebooks."""
+    """The names that the cells expect in their notebooks."""
     device = try_gpu()
     activity = torch.profiler.ProfilerActivity
     torch.Tensor.wait_to_read = wait
@@ -109,19 +109,19 @@ def setting():
             "x": torch.randn(1, 512, device=device), "s": torch.ones(3).sum(),
             "device": device, "devices": try_all_gpus(), "__name__": "__main__",
             "CPU": activity.CPU, "CUDA": activity.CUDA,
-            # MXNet's, in some cells of the book.
+            # Names of MXNet, in some cells of the book.
             "np": types.SimpleNamespace(dot=torch.mm),
             "npx": types.SimpleNamespace(waitall=wait)}
 
 
 def without_gpu(python):
-    """The cell with "cpu" where it says "cuda"."""
+    """The cell with "cpu" instead of "cuda"."""
     return re.sub(r"(['\"])cuda(:\d+)?\1", "'cpu'",
                   re.sub(r"\bdevice=\d+", "device='cpu'", python))
 
 
 def pretend():
-    """Without a GPU: what waits for one has nothing to wait for."""
+    """Without a GPU, functions that wait for one return at once."""
     def no_stream(*_, **__):
         raise RuntimeError("a stream needs a GPU, and there is none")
 
@@ -138,7 +138,7 @@ def on_alarm(signum, frame):
 def why(error, python):
     """The exception, on one line."""
     text = str(error)
-    if not text:  # as an assertion's: then the line that made it
+    if not text:  # as for an assertion: shows its line
         places = [place.lineno for place in traceback.extract_tb(error.__traceback__)
                   if place.filename == "cell"]
         text = python.splitlines()[places[-1] - 1] if places else ""
@@ -146,7 +146,7 @@ def why(error, python):
 
 
 def run(before, python, names, limit):
-    """(what it printed, its error or "", whether it was stopped)."""
+    """(its output, its error or "", whether it was stopped)."""
     out, error, stopped = io.StringIO(), "", False
     signal.setitimer(signal.ITIMER_REAL, limit)
     try:
@@ -163,7 +163,7 @@ def run(before, python, names, limit):
         stopped = True
     except KeyboardInterrupt:
         raise
-    except BaseException as e:  # whatever the cell throws is its result
+    except BaseException as e:  # any exception of the cell is its result
         error = why(e, python)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -192,7 +192,7 @@ def main():
         if re.match(r"\s*[!$]", python):
             answer(id=cell["id"], printed="", error="", note="shell", stopped=0)
             continue
-        # A notebook's shell lines.
+        # Shell commands of a notebook.
         python = re.sub(r"(?m)^\s*[!$].*$", "", python)
         if re.search(r"\bnpx?\.|\bHybrid", python):
             notes.append("mxnet")
@@ -204,10 +204,10 @@ def main():
         print(f"      {cell['id']} ...", end=" ", flush=True)
         started = time.monotonic()
 
-        def hangs():  # no alarm arrives: a call of a library does not return
+        def hangs():  # no alarm arrives while a library's call does not return
             answer(id=cell["id"], printed="", error="", note=" ".join(notes),
                    stopped=order["limit"])
-            os.write(1, b"stopped\n")  # as sys.stdout is the cell's
+            os.write(1, b"stopped\n")  # sys.stdout is the cell's
             os._exit(0)
 
         watchdog = threading.Timer(order["limit"] + 60, hangs)

@@ -1,4 +1,4 @@
-"""What every build needs: a place, a compiler, Bazel and libraries."""
+"""The requirements of every build: a place, a compiler, Bazel and libraries."""
 import os
 import re
 
@@ -7,16 +7,16 @@ from machine import _
 BAZEL = "/usr/local/bin/bazel"
 BAZEL_7 = "https://github.com/bazelbuild/bazel/releases/download/7.7.1/bazel-7.7.1-linux-"
 PACKAGES = "third_party/debian-packages.txt"
-# What Bazel 7 takes from the system; it downloads the other libraries.
+# Libraries that Bazel 7 takes from the system; it downloads the others.
 PACKAGES_7 = ["libopenblas-dev", "libssl-dev", "pkg-config", "python3"]
-# What the build asks pkg-config for (third_party/libraries.bzl), since a library
-# need not be Debian's.
+# The build asks pkg-config for these (third_party/libraries.bzl), since a library need
+# not be Debian's.
 MODULES = {"libabsl-dev": "absl_strings", "libbenchmark-dev": "benchmark",
            "libgmock-dev": "gmock", "libgtest-dev": "gmock", "libhwy-dev": "libhwy",
            "libopenblas-dev": "openblas", "libssl-dev": "libcrypto",
            "nlohmann-json3-dev": "nlohmann_json", "zlib1g-dev": "zlib",
            "libopenmpi-dev": "ompi-c"}
-# What all lessons build without: for the processes of cell 4.18, and for //:book.
+# Not needed to build lessons: for the processes of cell 4.18, and for //:book.
 OPTIONAL = {"libopenmpi-dev", "openmpi-bin", "python3-jinja2", "python3-markdown",
             "python3-pygments"}
 
@@ -38,7 +38,7 @@ def check_compiler(m):
         m.fact("compiler", "missing", _("CC={} is no program here").format(name),
                _("There is no compiler {}, which CC asks for.").format(name), "unset CC", gpu=False)
         return []
-    # Bazel calls it for C++ too. Without the package g++ it takes only C.
+    # Bazel calls it for C++, too. Without the package g++ it only compiles C.
     if not path or m.ask(path, "-x", "c++", "-fsyntax-only", "-include", "vector",
                          "/dev/null")[0] != 0:
         m.fact("compiler", "missing", _("none for C++ ({})").format(m.shown(path)) if path else
@@ -62,7 +62,7 @@ def check_bazel(m):
         return [], True
     said = m.ask(path, "--version")[1].split("\n")[0]
     version = re.sub("^bazel ", "", said)
-    if version == "no_version":  # as Debian builds it
+    if version == "no_version":  # the answer of Debian's build
         code, version = m.ask("dpkg-query", "--show", "--showformat=${Version}", "bazel-bootstrap")
         version = re.split("[+-]", version)[0] if code == 0 else ""
     if re.match(r"(4\.2|7)\.", version):

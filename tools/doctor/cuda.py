@@ -1,4 +1,4 @@
-"""CUDA's toolkit, driver and devices, as the build and the programs look for them."""
+"""CUDA's toolkit, driver and devices, found as the build and the programs find them."""
 import glob
 import os
 import re
@@ -7,7 +7,7 @@ from machine import _, ngettext
 
 REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos/"
 KEYRING = "cuda-keyring_1.1-1_all.deb"
-PATIENCE = 20  # seconds for nvidia-smi, which waits for a driver that hangs
+PATIENCE = 20  # seconds for nvidia-smi, which waits if the driver hangs
 IN_CONTAINER = "docker run --gpus=all -it IMAGE"
 
 
@@ -17,7 +17,7 @@ def numbers(version):
 
 
 def from_nvidia(m, why, package, after=""):
-    """What to do: install a package from NVIDIA's own repository, or see where it is."""
+    """How to install a package from NVIDIA's own repository, or where to read about it."""
     if m.os_id not in ("debian", "ubuntu") or not m.os_version:
         return _("{} See https://developer.nvidia.com/cuda-downloads for {}.").format(
             why, package), ""
@@ -135,8 +135,8 @@ def check_driver(m, toolkit):
 
 
 def compare(m, driver, cuda, toolkit):
-    """What NVIDIA guarantees: programs of an older toolkit run, and those of the same
-    major version."""
+    """NVIDIA's guarantee: programs of an older toolkit run, and those of the same major
+    version."""
     text, major = "CUDA " + cuda + (driver and " (%s)" % driver), numbers(cuda)[0]
     maximum = _("nvidia-smi's \"CUDA Version\" is the driver's maximum, not your toolkit's "
                 "version.")
@@ -164,7 +164,7 @@ def compare(m, driver, cuda, toolkit):
 
 
 def how_to_install_driver(m):
-    """Where there is no driver at all."""
+    """For a machine without any driver."""
     if m.wsl and m.exists("usr/lib/wsl/lib/libcuda.so.1"):
         return (_("Windows's NVIDIA driver is in /usr/lib/wsl/lib, but programs cannot load it."),
                 m.sudo + "ldconfig /usr/lib/wsl/lib")
@@ -183,7 +183,7 @@ def how_to_install_driver(m):
 
 
 def list_gpus(m):
-    """(name, UUID, about) of each, in nvidia-smi's order."""
+    """(name, UUID, details) of each, in nvidia-smi's order."""
     fields = "name,memory.total,memory.free,compute_cap,uuid"
     gpus = []
     said = m.ask(m.smi, "--query-gpu=" + fields, "--format=csv,noheader,nounits",
@@ -202,8 +202,8 @@ def list_gpus(m):
 
 
 def apply_visible_devices(m, gpus):
-    """The numbers of the GPUs that CUDA_VISIBLE_DEVICES leaves, in CUDA's order; and the
-    first entry that names no GPU. CUDA takes the list up to that one."""
+    """The numbers of the GPUs that CUDA_VISIBLE_DEVICES selects, in CUDA's order; and the first
+    entry that names no GPU. CUDA reads the list up to that entry."""
     visible, real = [], len(gpus)
     if "CUDA_VISIBLE_DEVICES" not in m.env:
         return list(range(real)), ""
@@ -259,7 +259,7 @@ def say_visible(m, gpus, visible, setting):
     elif len(visible) < real:
         m.fact("", "", ngettext("{} leaves {} of {} GPU", "{} leaves {} of {} GPUs", real).format(
             setting, len(visible), real))
-    # Among GPUs of one kind the order does not matter.
+    # The order does not matter among GPUs of one kind.
     if len({gpu[0] for gpu in gpus[:real]}) > 1 and (
             m.env.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID"):
         m.fact("", "", _("CUDA may number the fastest first; "
@@ -270,7 +270,7 @@ def check(m):
     """Returns whether a build for GPUs works here, and how many GPUs a program sees."""
     toolkit, toolkit_ok, package = check_toolkit(m)
     driver_ok, driver_cuda = check_driver(m, toolkit)
-    if package:  # after the driver, which says what fits
+    if package:  # after the driver, which determines the fitting version
         fitting = "-%d" % numbers(driver_cuda)[0] if driver_cuda else ""
         m.add(*from_nvidia(m, package[0], package[1].replace("X", fitting), m.shutdown), gpu=True)
     visible = len(check_devices(m, driver_ok))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The doctor on machines with faults in CUDA's toolkit, driver or devices: it must name
-the fault, and say the command that mends it."""
+"""The doctor on machines with faults in CUDA's toolkit, driver or devices: it must name the
+fault, and the command that repairs it."""
 import contextlib
 import io
 import os
@@ -62,7 +62,7 @@ class Toolkit(DoctorTest):
         self.program("g++-15", "exit 0")
         self.expect(flag, lacks=["apt-get"])
 
-        # The longer command, copied as it was printed; then all is well.
+        # Runs the longer command, copied as it was printed; then all is well.
         self.program("sudo", 'exec "$@"')
         commands = [line for line in r.output.split("To do")[1].split("\n")
                     if line.startswith("       ")]
@@ -116,7 +116,7 @@ class Driver(DoctorTest):
 
     def test_that_will_do(self):
         self.toolkit("12.8")
-        # As drivers from 610 on write it.
+        # The form of drivers from 610 on.
         self.gpus("NVIDIA B200", versions="KMD Version: 610.4   CUDA UMD Version: 13.3")
         self.expect("driver CUDA 13.3 (610.4) ok", NOTHING)
         self.gpus("NVIDIA H100", versions="Driver Version: 550.1   CUDA Version: 12.4")
@@ -138,7 +138,7 @@ class Driver(DoctorTest):
         self.expect("nvidia-smi says: Failed to initialize NVML", SUDO + "reboot")
 
     def test_that_does_not_answer(self):
-        # Its child holds its output, as a driver may hold the program itself.
+        # Its child keeps its output open, as a hanging driver keeps the program.
         self.program("nvidia-smi", "echo >> %s; /bin/sleep 100 & wait" % self.path("asked"))
         with unittest.mock.patch.object(cuda, "PATIENCE", 1), contextlib.redirect_stderr(
                 io.StringIO()) as stderr:

@@ -13,27 +13,27 @@ from machine import _, ngettext, padded
 
 
 def count_pci_gpus(m):
-    """NVIDIA's GPUs on the PCI bus, driver or not: display controllers of any kind."""
+    """NVIDIA's GPUs on the PCI bus, even without a driver: display controllers of any kind."""
     folders = [m.shown(f) for f in glob.glob(glob.escape(m.root) + "/sys/bus/pci/devices/*")]
     return sum(m.read(f + "/class").startswith("0x03") and m.read(f + "/vendor").strip() == "0x10de"
                for f in folders)
 
 
 def share(cores, count):
-    """The cores of each of so many virtual devices."""
+    """The cores of each of `devices` virtual devices."""
     cores = max(cores // count, 1)
     return ngettext("{} core", "{} cores", cores).format(cores)
 
 
 def runs_on(needs, gpus, cores):
-    """What --devices=auto gives to a lesson that uses `needs` devices
+    """The devices of --devices=auto for a lesson that uses `needs` devices
     (common/device/resolve_devices.cc)."""
     if not gpus:
         return (_("virtual: {} ({} each)") if needs > 1 else _("virtual: {} ({})")).format(
             ", ".join("cpu:%d" % i for i in range(needs)), share(cores, needs))
     real, logical = [], []
     for i in range(max(needs, gpus)):
-        # On GPU i % gpus; shared if another device of the list is on it too.
+        # It is on GPU i % gpus, and shares it with other devices of the list on it.
         if i >= gpus or i + gpus < needs:
             logical.append(_("cuda:{} on GPU {}").format(i, i % gpus))
         else:
@@ -68,7 +68,7 @@ def examine(m):
     cores = host.count_cores(m)
     m.say(_("This machine"))
     optional = build.check(m)
-    needed = len(m.todo)  # what is found so far, no build does without
+    needed = len(m.todo)  # every build needs what was found missing so far
     if optional:
         build.add_optional(m, optional)
     builds, visible = cuda.check(m)
@@ -78,7 +78,7 @@ def examine(m):
     use_gpus = builds and visible > 0
     say_lessons(m, visible, use_gpus, cores)
 
-    # Where there is a GPU, what it needs is missing too.
+    # If there is a GPU, the parts that it needs are also missing.
     if m.real_gpus or m.pci_gpus:
         m.todo, m.todo_gpu = m.todo + m.todo_gpu, []
     m.say()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The doctor on machines with and without what a build needs: it must name what is
-missing, and say the command that mends it."""
+"""The doctor on machines with and without the requirements of a build: it must name each missing
+part, and the command that installs it."""
 import os
 import pty
 import re
@@ -109,7 +109,7 @@ class Machines(DoctorTest):
                     "wget -O /usr/local/bin/bazel https", code=1)
         self.program("bazel", "echo bazel 9.1.0  # github.com/bazelbuild/bazelisk")
         self.expect("export USE_BAZEL_VERSION=7.7.1", lacks=["wget -O"], code=1)
-        # Two of them: Debian's is right, but not the first.
+        # There are two of them: Debian's is right, but is not the first.
         self.program("bazel", "echo bazel no_version")
         self.program("other/bazel", "echo bazel 3.5.1")
         self.expect("Bazel 3.5.1 will not do.", "alias bazel=/usr/bin/bazel", code=1,
@@ -118,7 +118,7 @@ class Machines(DoctorTest):
     def test_bazel_that_does_not_say_its_version(self):
         self.program("dpkg-query", "exit 1")
         self.expect("Bazel of unknown version (/usr/bin/bazel): bazel no_version", code=1)
-        # What Debian's launcher says, colours and all.
+        # The output of Debian's launcher, including colours.
         self.program("bazel", r"printf '\033[31mERROR: requires Bazel 7.7.1\033[0m\n'")
         self.expect("(/usr/bin/bazel): ERROR: requires", "USE_BAZEL_VERSION asks for 7.7.1.",
                     "unset USE_BAZEL_VERSION", code=1, USE_BAZEL_VERSION="7.7.1")
@@ -211,8 +211,8 @@ class Machines(DoctorTest):
 
 
 def on_a_terminal(command, env):
-    """The output of a command whose stdout and stderr are a terminal, which is left as it
-    was made but for "\\n", which it would turn into "\\r\\n"."""
+    """The output of a command whose stdout and stderr are a terminal; the terminal is unchanged
+    except that it does not turn "\n" into "\r\n"."""
     terminal, side = pty.openpty()
     settings = termios.tcgetattr(side)
     settings[1] &= ~termios.OPOST
@@ -223,7 +223,7 @@ def on_a_terminal(command, env):
     while True:
         try:
             output += os.read(terminal, 4096)
-        except OSError:  # the last writer is gone
+        except OSError:  # the last writer has ended
             break
     os.close(terminal)
     child.wait()
@@ -231,7 +231,7 @@ def on_a_terminal(command, env):
 
 
 class Program(DoctorTest):
-    """As it is started: tools/doctor.sh on this machine, which has what tests need."""
+    """Runs tools/doctor.sh on this machine, which has what tests need."""
 
     def run_program(self, *args, **kwargs):
         return subprocess.run([DOCTOR, *args], stderr=subprocess.PIPE, text=True, check=False,

@@ -1,4 +1,4 @@
-"""Memory, cores and load, of the machine and of the container."""
+"""Memory, cores and load of the machine and of the container."""
 import re
 
 from machine import _, ngettext
@@ -30,7 +30,7 @@ def check_memory(m):
     total, available = field("MemTotal"), field("MemAvailable")
     text, least = _("{} of {} GiB free").format(gib(available), gib(total)), total
     for group in cgroups(m, "memory"):
-        # Of one version or the other.
+        # A file of either version.
         limit = m.number(group + "memory.max") or m.number(group + "memory.limit_in_bytes")
         used = m.number(group + "memory.current") or m.number(group + "memory.usage_in_bytes")
         if limit and limit // 1024 < least:
@@ -41,7 +41,7 @@ def check_memory(m):
 
 
 def count_cores(m):
-    """As the programs count them."""
+    """Counts as the programs do."""
     count = 0
     for first, last in re.findall(r"(\d+)(?:-(\d+))?",
                                   m.field("proc/self/status", "Cpus_allowed_list")):

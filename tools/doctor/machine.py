@@ -17,7 +17,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import course_texts  # noqa: E402
 from course_texts import columns, wrap  # noqa: E402
 
-language = "en"  # of all that is said
+language = "en"  # of all output
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours
 
 
@@ -30,7 +30,7 @@ def ngettext(one, many, count):
 
 
 def pgettext(context, text):
-    """Of a text that means something else elsewhere, such as a single word."""
+    """For a text that means something else in other places, such as a single word."""
     return course_texts.translator(language)(context + "\4" + text).rpartition("\4")[2]
 
 
@@ -39,7 +39,7 @@ def padded(text, width):
 
 
 class Machine:
-    """Paths are as on the machine; `root` is a folder that stands for /, in tests."""
+    """Paths are as on the machine; in tests, `root` is a folder that stands for /."""
 
     def __init__(self, repository, env, root=""):
         self.repository, self.env, self.root = repository, env, root
@@ -49,14 +49,14 @@ class Machine:
         self.container = self.exists(".dockerenv") or self.exists("run/.containerenv")
         self.arm = env.get("HOSTTYPE", os.uname().machine) == "aarch64"
         self.sudo = "" if os.geteuid() == 0 else "sudo "
-        # Bazel looks at the system once per server.
+        # Bazel inspects the system once per server.
         self.shutdown = " && bazel shutdown" if self.which("bazel") else ""
 
         self.lines = []
-        # (text, command): what any build needs, and what only a GPU needs.
+        # (text, command): the needs of any build, and the needs of a GPU only.
         self.todo, self.todo_gpu = [], []
 
-    # What there is.
+    # The machine's files and programs.
 
     def exists(self, path):
         return os.path.exists(self.root + "/" + path)
@@ -70,12 +70,12 @@ class Machine:
             return ""
 
     def number(self, path):
-        """What a file with just a number holds, or None."""
+        """The number that is a file's content, or None."""
         text = self.read(path).strip()
         return int(text) if text.isdigit() else None
 
     def field(self, path, key):
-        """What follows "KEY:" or "KEY=" in a file; empty if nothing does."""
+        """The text after "KEY:" or "KEY=" in a file; empty if there is none."""
         found = re.search(r"^%s\s*[:=][ \t]*(.*)" % key, self.read(path), re.M)
         return found[1].strip().strip('"') if found else ""
 
@@ -87,7 +87,7 @@ class Machine:
     def ask(self, *command, seconds=60):
         """(exit code, output) of a program; 127 if there is none, 124 if it takes longer."""
         try:
-            # Bazel's launcher looks for .bazelversion from here on upwards.
+            # Bazel's launcher looks for .bazelversion in this folder and those above.
             child = subprocess.Popen(command, cwd=self.repository, env=self.env,
                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                      stderr=subprocess.STDOUT, errors="replace")
@@ -102,7 +102,7 @@ class Machine:
         except subprocess.TimeoutExpired:
             child.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(timeout=1)  # a driver that hangs may hold it
+                child.wait(timeout=1)  # a driver that hangs may keep it alive
             child.stdout.close()
             return 124, ""
         finally:
@@ -120,15 +120,15 @@ class Machine:
         return "{0}apt-get update && {0}apt-get install -y {1}".format(
             self.sudo, " ".join(packages))
 
-    # What the doctor says: plain text of 80 columns.
+    # The doctor's output: plain text of 80 columns.
 
     def say(self, text="", first=""):
-        """A paragraph; what `first` is in its first line are spaces in the others."""
+        """Prints a paragraph; the other lines are indented by the width of `first`."""
         self.lines += wrap(text, first=first, rest=" " * columns(first))
 
     def fact(self, label, status, text, *todo, gpu=True):
-        """A line, or a few; the status is at the right. The label and the status are as in
-        English. todo: as of add."""
+        """Prints a line, or a few, with the status at the right. The label and the status are
+        the English texts. `todo` holds the arguments of add."""
         label, status = pgettext("doctor", label), pgettext("doctor", status)
         for line in wrap(text, 55):
             self.lines.append("".join((
@@ -145,7 +145,7 @@ class Machine:
         for number, (text, command) in enumerate(items, 1):
             self.say(text, "  %d. " % number)
             if command:
-                # In lines that can be copied together. Quoted text is not broken.
+                # The lines can be copied together. Quoted text is not broken.
                 command = re.sub("'[^']*'", lambda m: m[0].replace(" ", "\xa0"), command)
                 lines = wrap(command, 78, " " * 7, " " * 9)
                 self.lines.append(" \\\n".join(lines).replace("\xa0", " "))

@@ -1,5 +1,5 @@
-"""Machines that are made up, for the doctor's tests: a folder with the files that it
-reads and the programs that it asks."""
+"""Invented machines for the doctor's tests: a folder with the files that it reads and the
+programs that it runs."""
 import collections
 import os
 import re
@@ -29,7 +29,7 @@ def from_nvidia(repository, package):
 
 
 class DoctorTest(unittest.TestCase):
-    """Each test begins on Debian 12, 8 cores, all that a build needs, and no GPU."""
+    """Each test starts with Debian 12, 8 cores, everything a build needs, and no GPU."""
 
     def setUp(self):
         self.root = os.path.realpath(tempfile.mkdtemp())
@@ -63,7 +63,7 @@ class DoctorTest(unittest.TestCase):
             out.write(text)
 
     def program(self, name, commands):
-        """In usr/bin, unless the name has a folder."""
+        """Installs it in usr/bin, unless the name has a folder."""
         name = name if "/" in name else "usr/bin/" + name
         self.file(name, "#!/bin/sh\n%s\n" % commands)
         os.chmod(self.path(name), 0o755)
@@ -83,7 +83,7 @@ class DoctorTest(unittest.TestCase):
                      % (version, version.split(".")[0]))
 
     def toolkit(self, version):
-        """In usr/local/cuda; it takes gcc up to 15."""
+        """Installs it in usr/local/cuda; it accepts gcc up to 15."""
         folder = "usr/local/cuda/"
         self.program(folder + "bin/nvcc", "echo nvcc: NVIDIA compiler driver\n"
                      "echo Build cuda_%s.r%s/compiler.1_0" % (version, version))
@@ -92,7 +92,7 @@ class DoctorTest(unittest.TestCase):
                   "#if defined(__GNUC__)\n#if __GNUC__ > 15\n#error too new\n#if __GNUC__ > 99\n")
 
     def gpus(self, *names, versions="Driver Version: 580.65.06   CUDA Version: 13.0"):
-        """Of compute capability 9.0, with 79.5 of 80 GiB free; GPU i is GPU-ibeef."""
+        """GPUs of compute capability 9.0, with 79.5 of 80 GiB free; GPU i is GPU-ibeef."""
         csv = "\n".join("%s, 81920, 81408, 9.0, GPU-%dbeef" % (name, i)
                         for i, name in enumerate(names))
         self.program("nvidia-smi", "if [ $# = 0 ]; then /bin/cat << 'X'\nSat Nov 21 16:00:00 2026\n"
@@ -106,12 +106,12 @@ class DoctorTest(unittest.TestCase):
         code = doctor.examine(machine)
         output = "\n".join(machine.lines) + "\n"
         self.expect_plain(output)
-        # In one line: single spaces, commands as if never broken.
+        # Joins the lines: single spaces, commands as if they had not been broken.
         text = " ".join(output.replace(" \\\n", " ").split()) + " "
         return Result(code, output, text)
 
     def expect(self, *texts, lacks=(), code=0, **settings):
-        """Runs the doctor and expects what it says, and does not say."""
+        """Runs the doctor and checks texts that its output must, or must not, contain."""
         result = self.run_doctor(**settings)
         self.assertEqual(result.code, code, result.output)
         for text in texts:
@@ -121,7 +121,7 @@ class DoctorTest(unittest.TestCase):
         return result
 
     def expect_plain(self, output):
-        """Plain text of 80 columns. Only a word may be longer, such as a path."""
+        """Plain text of 80 columns. Only a single word may be longer, such as a path."""
         self.assertNotRegex(output, "[^\n -~]")
         for line in output.split("\n"):
             if len(re.sub(r" \\$", "", line).split()) > 1:

@@ -28,10 +28,10 @@ using Json = nlohmann::json;
 
 // The name of the metadata, and the format's version.
 constexpr char kFormat[] = "d2l training checkpoint 3";
-// The momentum buffers' names begin so, and go on with the parameters'.
+// Names of momentum buffers: this prefix and the parameter's name.
 constexpr char kMomentum[] = "momentum.";
 
-// All but the tensors.
+// Reads everything except the tensors.
 absl::StatusOr<Checkpoint> FromMetadata(const std::string& path,
                                         const safetensors::Metadata& metadata) {
   const auto error = [&](const std::string& what) {
@@ -99,7 +99,7 @@ absl::Status RestoreState(const TrainingState& state, nn::Module& net,
     (absl::StartsWith(name, kMomentum) ? momentum : weights)[name] = tensor;
   }
   const auto parameters = nn::NamedParameters(net);
-  // It begins with the first step: for all parameters, or for none.
+  // Momentum begins with the first step: all parameters have it, or none has.
   if (!momentum.empty() && momentum.size() != parameters.size()) {
     return absl::InvalidArgumentError(
         absl::StrFormat("it has the momentum of %d parameters, and %s has %d",
@@ -128,7 +128,7 @@ absl::Status SaveCheckpoint(const Checkpoint& checkpoint,
   const Json json = {{"options", checkpoint.options},
                      {"progress", checkpoint.progress},
                      {"generators", checkpoint.state.generators}};
-  // `replace`: a path may be no UTF-8; that must not throw.
+  // `replace`: a path may not be UTF-8, which must not throw.
   return safetensors::SaveFile(
       checkpoint.state.tensors, path,
       {{kFormat, json.dump(-1, ' ', false, Json::error_handler_t::replace)}});

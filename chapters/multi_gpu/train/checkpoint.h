@@ -1,5 +1,5 @@
-// Checkpoint: a training run in a file, from which it goes on as if it had
-// never stopped: the same numbers, bit for bit.
+// Checkpoint: a training run in a file. A resumed run computes the same numbers
+// as an unbroken run, bit for bit.
 //
 //   Checkpoint checkpoint;
 //   checkpoint.options["batch_size"] = "256";
@@ -11,13 +11,14 @@
 //
 // The file is one of safetensors, replaced atomically: the network's tensors by
 // their names in its state dict, "momentum.NAME", and as metadata, in JSON, the
-// options, the progress and where the generators of random numbers stand. So
+// options, the progress and the states of the random generators. So
 // nn::LoadStateDict and PyTorch load the network with strict=false, which
-// leaves the momentum out.
+// ignores the momentum.
 //
 // Files may be untrusted. Errors of files are an absl::Status that names the
-// file and what is wrong; a failed operation behind a tensor throws AsyncError.
-// Values own what they hold. Thread-safety: as of the module and the optimiser.
+// file and the reason; if the operation that computes a tensor failed,
+// AsyncError is thrown. Values own what they hold. Thread-safety: as of the
+// module and the optimiser.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_CHECKPOINT_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_CHECKPOINT_H_
@@ -40,37 +41,37 @@ namespace d2l {
 
 struct EpochRecord {
   double seconds = 0;  // of training
-  double loss = 0;     // the mean over the samples, as they were trained on
+  double loss = 0;     // the mean over the samples, while they were trained on
   double training_accuracy = 0;  // likewise
   double test_accuracy = 0;
 };
 
 struct TrainingProgress {
-  std::vector<EpochRecord> epochs;  // those that are over
+  std::vector<EpochRecord> epochs;  // the finished ones
   LoaderPosition next;              // the batch to train on next
-  // Of the epoch of `next`, so far.
+  // The sums so far over the epoch of `next`.
   std::int64_t samples = 0;
-  std::int64_t right = 0;  // as they were trained on
+  std::int64_t right = 0;  // predictions before each sample's step
   double loss_sum = 0;
   double seconds = 0;
 };
 
-// All that the steps to come depend on, besides the data.
+// Everything that the next steps depend on, besides the data.
 struct TrainingState {
   safetensors::NamedTensors tensors;
   std::vector<GeneratorState> generators;  // of the devices
 };
 
-// Copies; asynchronous.
+// Copies the state; asynchronous.
 TrainingState CopyState(const nn::Module& net, nn::SGD& sgd,
                         const std::vector<Device>& devices);
 // Writes to the parameters' memory. InvalidArgument, before anything is
-// changed, if the state is another network's or of another number of devices.
+// changed, if the state is of another network or another number of devices.
 absl::Status RestoreState(const TrainingState& state, nn::Module& net,
                           nn::SGD& sgd, const std::vector<Device>& devices);
 
 struct Checkpoint {
-  // The program's. Those of a file are printable text of at most 1000 columns.
+  // The program's options. A file's are printable text of at most 1000 columns.
   std::map<std::string, std::string> options;
   TrainingProgress progress;
   TrainingState state;
@@ -81,8 +82,7 @@ absl::Status SaveCheckpoint(const Checkpoint& checkpoint,
 // The tensors are on `device`.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path,
                                           Device device);
-// Without its tensors, before there is a device table: the options may have a
-// say in that.
+// Loads no tensors and needs no device table, which may depend on the options.
 absl::StatusOr<Checkpoint> LoadCheckpointHeader(const std::string& path);
 
 }  // namespace d2l

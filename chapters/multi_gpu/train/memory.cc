@@ -18,7 +18,7 @@ namespace {
 // A value on its way through the layers.
 struct Value {
   Tensor of_one;
-  bool kept;  // somebody needs it on the way back
+  bool kept;  // the backward pass needs it
 };
 
 class Layers {
@@ -42,10 +42,10 @@ class Layers {
     }
     if (!checkpoint && name == "ReLU") memory_.kept += Bytes(y);
     if (!checkpoint && name == "Dropout") memory_.kept += Bytes(y);
-    // Two convolutions' outputs, and those of the two ReLUs.
+    // The outputs of two convolutions and of the two ReLUs.
     if (!checkpoint && name == "Residual") memory_.kept += 4 * Bytes(y);
     y.kept = name == "ReLU" || name == "Residual";
-    std::int64_t parameter = 0;  // the longest
+    std::int64_t parameter = 0;  // the longest one's bytes
     for (const Tensor& p : nn::Parameters(layer)) {
       parameter = std::max(parameter, 4 * p.numel());
     }

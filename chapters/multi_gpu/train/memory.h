@@ -1,16 +1,16 @@
-// What the layers of a network need memory for in a step of training: a formula
-// to compare with what the allocator measures (DataParallel::memory).
+// The memory that the layers of a network need in a step of training: a formula
+// to compare with the allocator's measurement (DataParallel::memory).
 //
 //   const LayerMemory layers = PredictLayers(net, one_image, /*samples=*/256);
 //   net.PredictMemory(0, layers.kept, layers.temporaries, /*momentum=*/true);
 //
-// The way back needs, of each layer: the input of a convolution, a linear
+// The backward pass needs, for each layer: the input of a convolution, a linear
 // layer, a maximum or a batch normalisation, for the gradient of its weight or
-// its place; the output of a ReLU, which is the next layer's input; what a
-// dropout multiplies with. A value that two layers need is there once. Of a
-// checkpoint (nn::Checkpoint) it needs the input.
+// its place; the output of a ReLU, which is the next layer's input; the factors
+// of a dropout. A value that two layers need is counted once. For a checkpoint
+// (nn::Checkpoint) it needs the input.
 //
-// For the thread that trains.
+// For the training thread.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_MEMORY_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_MEMORY_H_
@@ -28,17 +28,17 @@ namespace d2l {
 
 struct LayerMemory {
   std::int64_t kept = 0;
-  // What a layer's pass takes besides that is kept then, at its worst, less the
-  // kept: its input and its output, or their gradients, and its parameters'.
+  // The most that a layer's pass takes beyond `kept`: its input and its output,
+  // or their gradients, and its parameters' gradient.
   std::int64_t temporaries = 0;
 };
 
-// sample: a batch of one, on the module's device. It goes through the module,
-// which is one of the course's: a Sequential of layers and Residuals.
+// `sample` is a batch of one, on the module's device. It passes through the
+// module, one of the course's: a Sequential of layers and Residuals.
 LayerMemory PredictLayers(nn::Module& net, const Tensor& sample,
                           std::int64_t samples);
 
-// A table: a line for each, by kind.
+// A table with a line for each use, by kind.
 std::string MemoryTable(
     const std::vector<std::pair<std::string, MemoryUse>>& uses);
 

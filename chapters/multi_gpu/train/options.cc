@@ -162,7 +162,7 @@ const std::vector<const char*> kFlags = {"net",
                                          "json",
                                          "svg"};
 
-// A checkpoint keeps these; the first ones must not change.
+// A checkpoint keeps these; only the second list may change on resuming.
 constexpr const char* kFixed[] = {"net",  "init",     "batch_size", "momentum",
                                   "seed", "num_gpus", "allreduce",  "split"};
 constexpr const char* kMayChange[] = {"epochs", "lr", "data_dir", "images"};
@@ -204,10 +204,10 @@ absl::Status CheckRanges() {
   return absl::OkStatus();
 }
 
-// Linux promises more memory than there is, and kills who uses it.
+// Linux promises more memory than exists, and kills a process that uses it.
 absl::Status CheckMemory() {
   if (!absl::GetFlag(FLAGS_data_dir).empty()) return absl::OkStatus();
-  // With a sixth to test on, of which a process has a copy of its part.
+  // Includes a sixth to test on, and the process's copy of its part of that.
   constexpr double kBytes = (kImagePixels + 1) * (1 + 2 / 6.0);
   const std::int64_t images = absl::GetFlag(FLAGS_images);
   const std::int64_t free = CpuBackend().FreeMemory(0);
@@ -220,7 +220,7 @@ absl::Status CheckMemory() {
       std::max<std::int64_t>(1, free / static_cast<int>(2 * kBytes))));
 }
 
-// Sets the flags to what the checkpoint says, except where they were typed.
+// Sets the flags to the checkpoint's values, except those that were given.
 absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
   const auto checkpoint = LoadCheckpointHeader(UserPath(file));
   if (!checkpoint.ok()) return checkpoint.status();
@@ -243,7 +243,7 @@ absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
   for (const char* name : kFixed) status.Update(take(name));
   for (const char* name : kMayChange) status.Update(take(name));
   if (!status.ok()) return status;
-  absl::ParseCommandLine(argc, argv);  // once more: what was typed counts
+  absl::ParseCommandLine(argc, argv);  // again: given flags have priority
   for (const char* name : kFixed) {
     const std::string typed = absl::FindCommandLineFlag(name)->CurrentValue();
     if (typed == kept[name]) continue;
@@ -255,7 +255,7 @@ absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
   return absl::OkStatus();
 }
 
-// As a word of a shell's command.
+// Quotes the word for a shell's command.
 std::string Quoted(const std::string& word) {
   const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("_-+.,:/=@%", c);
@@ -274,7 +274,7 @@ std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
   for (const char* name : kMayChange) {
     kept[name] = absl::FindCommandLineFlag(name)->CurrentValue();
   }
-  // Also where --devices said how many: --resume alone needs as many.
+  // Also if --devices gave the number: --resume alone needs as many.
   kept["num_gpus"] = absl::StrCat(devices.size() * processes);
   if (!data_dir.empty()) kept["data_dir"] = std::filesystem::absolute(data_dir);
   return kept;
@@ -283,7 +283,7 @@ std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
 std::map<std::string, std::string> TrainOptions::SameInAllProcesses() const {
   std::map<std::string, std::string> same;
   for (const auto& [name, value] : ForCheckpoint()) same["--" + name] = value;
-  same.erase("--data_dir");  // each may have its own, of the same data
+  same.erase("--data_dir");  // each process may have its own copy of the data
   for (const char* name : {"save", "resume", "max_in_flight", "check_every"}) {
     same[absl::StrCat("--", name)] =
         absl::FindCommandLineFlag(name)->CurrentValue();
@@ -365,7 +365,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
   if (process > 0) return options;
-  std::optional<AtomicFile> save;  // Only tried: it is written again and again.
+  std::optional<AtomicFile> save;  // Only tried: it is written repeatedly.
   status = OpenFlagFiles({{"save", options.save, &save},
                           {"json", absl::GetFlag(FLAGS_json), &options.json},
                           {"svg", absl::GetFlag(FLAGS_svg), &options.svg}});

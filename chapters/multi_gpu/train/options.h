@@ -1,12 +1,12 @@
-// The flags of train.cc, what a checkpoint says about them, and the devices,
-// the network and the images that they name.
+// The flags of train.cc, their values in a checkpoint, and the devices, the
+// network and the images that they name.
 //
 //   absl::StatusOr<TrainOptions> options = ParseTrainOptions(argc, argv);
 //   checkpoint.options = options->ForCheckpoint();
 //
-// Options that were not typed are those of the checkpoint that --resume names.
-// Of those that were, the ones that would make it another training are refused
-// unless they are the same: --net, --init, --batch_size, --momentum, --seed,
+// Flags that were not given get the values of the checkpoint that --resume
+// names. A given flag that would make it another training must have the
+// checkpoint's value: --net, --init, --batch_size, --momentum, --seed,
 // --num_gpus, --allreduce and --split.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_OPTIONS_H_
@@ -39,69 +39,69 @@ struct TrainOptions {
   double momentum = 0;
   std::uint64_t seed = 0;
   std::string data_dir;     // "": generated images
-  std::int64_t images = 0;  // as many
+  std::int64_t images = 0;  // the number of generated images
   std::string save;         // as typed; "" for none
   std::string resume;       // likewise
   // Open for writing; no two are the same file.
   std::optional<AtomicFile> json;
   std::optional<AtomicFile> svg;
-  // The devices of the training, after the device table has been made: its
-  // first ones. The first has the batches.
+  // The devices of the training, the first of the device table. The first
+  // device has the batches.
   std::vector<Device> devices;
-  DataParallelOptions parallel;  // but for what is of several processes
+  DataParallelOptions parallel;  // without the part for several processes
   bool by_mpi = false;           // --allreduce=mpi instead of the algorithm
   double mpi_timeout_s = 0;
   std::int64_t check_every = 0;
   int processes = 1;
   std::string program;  // as it was started
-  // What --resume names.
+  // The checkpoint that --resume names.
   std::optional<Checkpoint> checkpoint;
 
   std::map<std::string, std::string> ForCheckpoint() const;
-  // The flags, with their dashes, on which the processes depend that train one
-  // network.
+  // The flags, with their dashes, that must be the same in all processes that
+  // train one network.
   std::map<std::string, std::string> SameInAllProcesses() const;
-  // The command that goes on from a checkpoint, for a shell.
+  // The shell command that resumes from a checkpoint.
   std::string CommandToResume(const std::string& file) const;
 };
 
-// Makes the device table. Errors say what was asked, what is there and what to
-// type instead. process: of `processes`; the first one's are the files.
+// Makes the device table. Errors say what was requested, what exists and what
+// to type instead. `process` is one of `processes`; only the first opens files.
 absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
                                                int process, int processes);
 
-// What --mpi_timeout_s says, which counts before ParseTrainOptions; 60 if it is
+// The value of --mpi_timeout_s, needed before ParseTrainOptions; 60 if it is
 // wrong.
 double MpiTimeout(int argc, char** argv);
 
-// What --help prints.
+// The text of --help.
 std::string TrainHelp();
 
-// These three are ParseTrainOptions's. Whether there are a --net and an --init
-// of these names.
+// These three are for ParseTrainOptions. Fails unless there are a --net and an
+// --init of these names.
 absl::Status CheckNet();
-// The devices of the table that are to train, and how they add up.
+// Sets the devices of the table that train, and how they add up.
 absl::Status TakeDevices(TrainOptions* options);
-// What --devices means in a process of several on a machine: with "auto" it has
-// the `count` GPUs behind those of the processes before it, if there are so
-// many that it can see (with CUDA_VISIBLE_DEVICES its own ones).
+// The meaning of --devices in one of several processes on a machine. With
+// "auto" it has the `count` GPUs after those of the earlier processes, if it
+// can see that many (with CUDA_VISIBLE_DEVICES, its own).
 std::string DevicesOfProcess(const std::string& devices, int count, int process,
                              int gpus);
 
-// The network that --net names, with the initial values that --init does.
+// The network of --net, with the initial values of --init.
 std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options);
 
 struct TrainData {
   Dataset training;
   Dataset test;
-  // "12000 images with the SHA-256 57ab…", the same for the same images
-  // wherever they are.
+  // "12000 images with the SHA-256 57ab…", which depends on the images only,
+  // not on their place.
   std::string training_fingerprint;
   std::string test_fingerprint;
 };
 
-// The images of --data_dir, with Fashion-MNIST's files, or, if there is none,
-// --images generated ones and a sixth as many to test on.
+// Loads Fashion-MNIST's files from --data_dir. Without it, generates --images
+// images, and a sixth as many to test on.
 absl::StatusOr<TrainData> LoadData(const TrainOptions& options);
 
 }  // namespace d2l

@@ -27,10 +27,10 @@ namespace d2l {
 namespace {
 
 std::atomic<int> stop_signal{0};
-std::atomic<pid_t> speaker{0};  // instead of this process
+std::atomic<pid_t> speaker{0};  // this process prints instead
 
-// Written in turn, so that a signal finds one that is complete: to spoil it,
-// the other one must be replaced twice while it is written out.
+// Written in turn, so that a signal always finds a complete text: only two
+// replacements while it is being written out could spoil it.
 char texts[2][1000];
 std::atomic<const char*> text{texts[0]};
 
@@ -49,7 +49,7 @@ void OnSignal(int number) {
   }
 }
 
-// What the first signal writes, cut to 1000 bytes. One thread's.
+// Sets the text that the first signal prints, cut to 1000 bytes. One thread's.
 void SetStopText(const std::string& new_text) {
   char* const other = text == texts[0] ? texts[1] : texts[0];
   std::snprintf(other, sizeof(texts[0]), "%s", new_text.c_str());
@@ -215,7 +215,7 @@ void Processes::StopOnSignals() {
         "\nStopping after the steps that were begun; once more: at once.\n"));
   }
   for (const int number : {SIGINT, SIGTERM}) {
-    // In the background, where Ctrl-C does not count, the shell says so.
+    // The shell ignores SIGINT for background processes: leave it ignored.
     struct sigaction before = {};
     sigaction(number, nullptr, &before);
     if (before.sa_handler != SIG_IGN) signal(number, OnSignal);
@@ -225,7 +225,7 @@ void Processes::StopOnSignals() {
 void Processes::SetDuring(const std::string& where) {
   if (!several()) return;
   world_->SetDuring(where);
-  if (rank() > 1) return;  // the second says it, should the first be gone
+  if (rank() > 1) return;  // the second prints it if the first is gone
   SetStopText(absl::StrCat(
       "\n",
       Say("%s: asked to stop in %s. Unless it says that it has saved there:",
@@ -247,7 +247,7 @@ Dataset Processes::Part(Dataset data) const {
 }
 
 void Processes::Complain(const std::string& message) const {
-  SetStopText("");  // when one process ends, mpirun asks the others to stop
+  SetStopText("");  // when one process ends, mpirun stops the others
   if (message.empty()) return;
   std::cerr << Wrap(message, several() ? Name() + ": " : Lead("Error:"))
             << std::flush;

@@ -1,4 +1,4 @@
-// Processes, as those that mpirun started.
+// Tests Processes in processes that mpirun started.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-int asked = 0;  // for an id
+int asked = 0;  // requests of an id
 
 int MakeId(NcclId* id) {
   ++asked;
@@ -41,7 +41,7 @@ std::string HashOf(const NcclId& id) {
   return hash.Hex();
 }
 
-// Of one process.
+// The rank of one process.
 int Rank(const std::string& what) {
   NcclLibrary nccl = {};
   nccl.get_unique_id = &MakeId;
@@ -64,7 +64,7 @@ int Rank(const std::string& what) {
 
 TEST(ProcessesTest, TheFirstMakesTheIdOfNccl) {
   NcclId id;
-  MakeId(&id);  // that of rank 0
+  MakeId(&id);  // the id of rank 0
   const std::string hash = HashOf(id);
   const ProgramResult run = MpiRun(3, "shares");
   EXPECT_EQ(run.exit_code, 0) << run.output;

@@ -23,7 +23,7 @@
 namespace d2l {
 namespace {
 
-// "cpu:0, cpu:1", or with what f makes of each.
+// "cpu:0, cpu:1", with f applied to each device.
 template <typename F>
 std::string DeviceList(const TrainOptions& options, F f) {
   return absl::StrJoin(options.devices, ", ",
@@ -40,7 +40,7 @@ std::string HowMany(const TrainOptions& options, const Processes& processes) {
                          devices == 1 ? "" : "s");
 }
 
-// What a checkpoint says of its data, in the run's language.
+// A checkpoint's description of its data, in the run's language.
 std::string InWords(const std::string& fingerprint) {
   long long images = 0;
   char hash[17] = "";
@@ -94,7 +94,7 @@ std::string ResultText(const TrainOptions& options, const TrainData& data,
 std::string NotFiniteText(const TrainOptions& options,
                           const TrainingProgress& progress, double loss,
                           std::optional<std::size_t> saved_epoch) {
-  // Of the step that was added last.
+  // The batch of the step that was added last.
   const std::int64_t batch =
       (progress.samples + options.batch_size - 1) / options.batch_size;
   const double lr = options.lr / 10;
@@ -141,7 +141,7 @@ std::string HowToGoOnText(const TrainOptions& options, bool saved) {
 std::map<std::string, std::string> Surroundings(const TrainOptions& options,
                                                 const TrainData& data,
                                                 const Processes& processes) {
-  // "cpu (AMD EPYC), cpu (AMD EPYC)", as if all processes had this one's.
+  // "cpu (AMD EPYC), cpu (AMD EPYC)", as if all processes were like this one.
   const std::string own = DeviceList(options, [](Device device) {
     return absl::StrCat(DeviceTypeName(device.type()), " (",
                         GetDeviceInfo(device).name, ")");
@@ -225,7 +225,7 @@ std::string ReportJson(const TrainOptions& options, const TrainData& data,
       {"devices", devices},
       {"versions", {{"compiler", __VERSION__}}},
       {"epochs", curves}};
-  // `replace`: a path may be no UTF-8; that must not throw.
+  // `replace`: a path may not be UTF-8, which must not throw.
   return json.dump(2, ' ', false,
                    nlohmann::ordered_json::error_handler_t::replace) +
          "\n";
@@ -249,14 +249,14 @@ Plot TrainingCurves(const std::vector<EpochRecord>& epochs) {
 int ProgressView::TerminalRows() {
   const char* const terminal = std::getenv("TERM");
   struct winsize size = {};
-  // mpirun gives its processes a terminal, which is not what one sees.
+  // mpirun gives its processes a terminal that the user does not see.
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ||
       isatty(STDOUT_FILENO) == 0 || terminal == nullptr ||
       std::string(terminal) == "dumb" ||
       ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) {
     return 0;
   }
-  // 0 where nobody has told the terminal: then the bar alone.
+  // 0 if the terminal does not know its size: then only the bar is drawn.
   return std::max<int>(size.ws_row, 2);
 }
 
@@ -292,14 +292,14 @@ void ProgressView::Draw() {
   if (!progress_.epochs.empty()) {
     text = TrainingCurves(progress_.epochs).ToText(TextWidth());
   }
-  // The terminal would scroll a drawing that is higher.
+  // The terminal would scroll a higher drawing.
   if (std::count(text.begin(), text.end(), '\n') + 2 > rows_) text.clear();
   absl::StrAppend(&text, Bar(), "\n");
   drawn_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   out_ << text << std::flush;
 }
 
-// Up, and everything from there on.
+// Moves up, and erases everything from there on.
 void ProgressView::Erase() {
   if (drawn_ > 0) out_ << absl::StrFormat("\033[%dF\033[J", drawn_);
   out_ << std::flush;

@@ -1,4 +1,4 @@
-// What train.cc prints and writes of a training.
+// The texts and files in which train.cc reports a training.
 //
 //   std::cout << HeadText(options, data, processes, parameters);
 //   ProgressView view(std::cout, ProgressView::TerminalRows(), {10, 12000});
@@ -6,7 +6,7 @@
 //   view.Epoch(progress);  // at an epoch's end: a line
 //   view.Line("Saved: lenet.safetensors");
 //
-// The functions are pure: of what they are given and the device table.
+// The functions are pure: they depend on their arguments and the device table.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_REPORT_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_REPORT_H_
@@ -35,35 +35,35 @@ std::string ResultText(const TrainOptions& options, const TrainData& data,
                        const Processes& processes,
                        const std::vector<EpochRecord>& epochs);
 
-// Why a training ended whose last step had that loss. saved_epoch: after which
-// this run saved it last.
+// Why a training ended after a step with that loss. saved_epoch is the last
+// epoch after which this run saved.
 std::string NotFiniteText(const TrainOptions& options,
                           const TrainingProgress& progress, double loss,
                           std::optional<std::size_t> saved_epoch);
 
-// Advice for one that has learnt nothing in its epochs of so many batches; or
-// nothing.
+// Advice if the training has learnt nothing in its epochs of `batches` batches;
+// else "".
 std::string ChanceText(const TrainOptions& options,
                        const TrainingProgress& progress, std::int64_t batches);
 
-// The command that goes on after an end without a save; saved: this run did so
-// before.
+// The command that resumes after an end without a save; `saved` says whether
+// this run has saved before.
 std::string HowToGoOnText(const TrainOptions& options, bool saved);
 
-// What a checkpoint also says of a run: its "data", "test_data", "hardware" and
-// "processes".
+// The circumstances of a run in a checkpoint: its "data", "test_data",
+// "hardware" and "processes".
 std::map<std::string, std::string> Surroundings(const TrainOptions& options,
                                                 const TrainData& data,
                                                 const Processes& processes);
-// That the checkpoint was trained on other images, by its surroundings, than
-// this run has; or nothing.
+// Says that the checkpoint was trained on other images than this run's,
+// according to its surroundings; else "".
 std::string OtherDataText(const TrainOptions& options, const TrainData& data);
-// What else is not as it was when it was made, and so: sentences.
+// Sentences about the other changes since the checkpoint, and their effects.
 std::vector<std::string> ChangesSince(const TrainOptions& options,
                                       const TrainData& data,
                                       const Processes& processes);
 
-// What --json writes.
+// The content of the --json file.
 std::string ReportJson(const TrainOptions& options, const TrainData& data,
                        std::int64_t parameters,
                        const std::vector<EpochRecord>& epochs);
@@ -71,10 +71,9 @@ std::string ReportJson(const TrainOptions& options, const TrainData& data,
 // Loss and accuracies by epoch.
 Plot TrainingCurves(const std::vector<EpochRecord>& epochs);
 
-// Shows how a training gets on: on a terminal, below the lines, the curves so
-// far and a bar with samples per second and the time left are drawn again and
-// again; elsewhere there are the lines alone. Not thread-safe; the stream
-// outlives it.
+// Shows the progress of a training. On a terminal, the curves so far and a bar
+// with samples per second and the time left are redrawn below the lines;
+// elsewhere there are only the lines. Not thread-safe; the stream outlives it.
 class ProgressView {
  public:
   struct Work {
@@ -82,13 +81,13 @@ class ProgressView {
     std::int64_t samples;  // in an epoch
   };
 
-  // Of stdout; 0 if it is no terminal that can be drawn on.
+  // The rows of stdout; 0 if it is no terminal that supports drawing.
   static int TerminalRows();
 
-  // rows: of the terminal; 0 for lines alone.
+  // `rows` is the terminal's number of rows; 0 for lines only.
   ProgressView(std::ostream& out, int rows, const Work& work)
       : out_(out), rows_(rows), work_(work) {}
-  // Takes the drawing away.
+  // Erases the drawing.
   ~ProgressView() { Erase(); }
   ProgressView(const ProgressView&) = delete;
   ProgressView& operator=(const ProgressView&) = delete;

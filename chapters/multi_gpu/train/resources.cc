@@ -72,7 +72,7 @@ std::string Fingerprint(const Dataset& data) {
   for (const std::vector<std::uint8_t>* part : {&data.images, &data.labels}) {
     hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
   }
-  // In checkpoints: the same in every language.
+  // It goes into checkpoints, so it is the same in every language.
   return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
                          hash.Hex().substr(0, 16));
 }
@@ -123,7 +123,7 @@ absl::Status TakeShard(TrainOptions* options) {
   options->parallel.shard = static_cast<Shard>(
       std::find(names.begin(), names.end(), name) - names.begin());
   if (name != "none") {
-    // Two of these are whole.
+    // Two buckets of this size are held whole.
     options->parallel.bucket_bytes = options->parallel.first_bucket_bytes;
   }
   if (name == "none" ||

@@ -1,17 +1,17 @@
-// Trains a network on images, on one device or, each with a part of every
-// batch, on several:
+// Trains a network on images, on one device or on several, each with a part of
+// every batch:
 //
 //   bazel run //chapters/multi_gpu:train -- --save=lenet.safetensors
 //
-// and, where there is Open MPI, in several processes that have as many devices
-// each:
+// and, with Open MPI, in several processes, each with the same number of
+// devices:
 //
 //   mpirun -np 4 bazel-bin/chapters/multi_gpu/train --devices=cpu:0
 //
-// Ctrl-C saves a checkpoint, from which --resume goes on, on the same hardware
-// bit for bit, as the unbroken run would have; a second one ends the program at
-// once. The exit code is 0, 128 + the signal for a run that was stopped, and
-// else 1.
+// Ctrl-C saves a checkpoint, from which --resume continues, on the same
+// hardware bit for bit like the unbroken run; a second Ctrl-C ends the program
+// at once. The exit code is 0, 128 + the signal for a run that a signal
+// stopped, and else 1.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -56,7 +56,7 @@
 namespace d2l {
 namespace {
 
-// What a run is made of.
+// The parts of a run.
 struct Training {
   Training(TrainOptions of_flags, TrainData of_files, Processes& of_mpirun)
       : processes(of_mpirun),
@@ -72,14 +72,14 @@ struct Training {
         view(std::cout, ProgressView::TerminalRows(),
              {options.epochs, data.training.size()}) {
     net.sgd().options() = {options.lr, options.momentum};
-    // The numbers that each device would draw in one process.
+    // Each device draws the numbers that it would draw in a single process.
     const int first =
         processes.rank() * static_cast<int>(options.devices.size());
     SetFirstDeviceIndex(first);
     if (first > 0) ManualSeed(options.seed, options.devices[0]);
   }
 
-  // The table begins with the devices.
+  // The devices come first in the table.
   static std::vector<int> DeviceIds(const TrainOptions& options) {
     std::vector<int> ids(options.devices.size());
     std::iota(ids.begin(), ids.end(), 0);
@@ -97,14 +97,14 @@ struct Training {
   ProgressView view;
   TrainingProgress progress;
   std::vector<MemoryUse> memory;  // of the last step
-  // Of --save: the epochs it was saved after, if this run saved it.
+  // With --save, the number of epochs at the last save of this run, if any.
   std::optional<std::size_t> saved_epoch;
 };
 
-// A step that was requested. Its figures are on the first device.
+// A requested step. Its results are on the first device.
 struct Step {
   StepResult result;
-  Tensor stop;  // of several processes: above 0 if one was asked to stop
+  Tensor stop;  // of several processes: above 0 if a process received a signal
   std::int64_t samples;
 };
 
@@ -113,17 +113,17 @@ void Note(Training& t, const std::string& sentences) {
   t.view.Line(text.substr(0, text.size() - 1));
 }
 
-// That all processes have the same; when: "at the start".
+// Checks that all processes have the same parameters; `when`: "at the start".
 void CheckParameters(Training& t, const std::string& when) {
   if (!t.processes.several()) return;
   t.processes.CheckEqual(HashOf(t.net.module(), t.net.sgd()),
                          absl::StrCat("Parameters ", when));
 }
 
-// In several processes: what they say should a step be the last, and whether
-// their parameters are the same, now and then.
+// In several processes: sets the text for a stop during the step, and compares
+// their parameters every check_every steps.
 void BeforeStep(Training& t) {
-  const LoaderPosition next = t.batches.position();  // of the step after it
+  const LoaderPosition next = t.batches.position();  // after this step
   const std::string where =
       Say("batch %d of epoch %d", next.batch, next.epoch + 1);
   t.processes.SetDuring(where);
@@ -151,8 +151,8 @@ Step RequestStep(Training& t, const Batch& batch) {
                            : CountRight(JoinShards(result.outputs, devices[0]),
                                         Slice(batch.labels, 0, begin, end));
   if (!t.processes.several()) return {{result.loss, right}, {}, samples};
-  // Of all processes: how many were right, and whether one of them is to stop,
-  // so that all do at the same step.
+  // Sums over all processes: how many samples were right, and how many
+  // processes must stop, so that all stop at the same step.
   std::vector<Tensor> sums = {
       Cat({Reshape(To(right, DType::kFloat64), {1}),
            Full({1}, StopSignal() != 0 ? 1 : 0, devices[0], DType::kFloat64)})};
@@ -165,13 +165,13 @@ Step RequestStep(Training& t, const Batch& batch) {
           samples};
 }
 
-// Throws, in all processes: their losses are the same.
+// Throws in all processes, since their losses are the same.
 void EndNotFinite(const Training& t, double loss) {
   t.processes.Agree(absl::OutOfRangeError(
       NotFiniteText(t.options, t.progress, loss, t.saved_epoch)));
 }
 
-// False if the training was asked to stop. All steps that were begun are done.
+// False if a signal stops the training. All requested steps have finished.
 bool TrainEpoch(Training& t) {
   TrainingProgress& progress = t.progress;
   const Timer timer;
@@ -210,14 +210,14 @@ bool TrainEpoch(Training& t) {
     }
   }
   progress.seconds = seconds_before + timer.Seconds();
-  // At its end the loader is in the next epoch, and the progress in this one
-  // until it has been tested.
+  // At the epoch's end the loader is in the next epoch, but the progress stays
+  // in this one until the network has been tested.
   progress.next.batch = over ? t.batches.batches() : t.batches.position().batch;
   return !stop;
 }
 
-// Over all processes, each with a part of the images; nothing if it was
-// stopped, which several processes are not.
+// The accuracy over all processes, each with a part of the images; nothing if a
+// signal stopped it, which happens in a single process only.
 std::optional<double> TestAccuracy(Training& t) {
   nn::Module& net = t.net.devices().size() > 1 ? static_cast<nn::Module&>(t.net)
                                                : t.net.module();
@@ -308,7 +308,7 @@ absl::Status WriteFiles(Training& t) {
   return status;
 }
 
-// Of each device in the last step, measured and predicted.
+// The memory of each device in the last step, measured and predicted.
 std::string MemoryText(Training& t) {
   const std::int64_t samples =
       (t.data.training.size() - 1) % t.options.batch_size + 1;
@@ -324,14 +324,14 @@ std::string MemoryText(Training& t) {
         Say("%s, predicted", device),
         t.net.PredictMemory(
             static_cast<int>(i), layers.kept,
-            // And its images, where they are copies.
+            // Includes the device's images, if they are copies.
             layers.temporaries + (i > 0 ? 4 * one.numel() * sizes[i] : 0),
             t.options.momentum > 0));
   }
   return MemoryTable(uses);
 }
 
-// The exit code.
+// Returns the exit code.
 int SaveAndStop(Training& t) {
   const std::string file =
       t.options.save.empty()
@@ -347,12 +347,12 @@ int SaveAndStop(Training& t) {
   return 128 + (StopSignal() != 0 ? StopSignal() : SIGTERM);
 }
 
-// The exit code.
+// Returns the exit code.
 int TrainMain(int argc, char** argv, Processes& processes) {
   absl::StatusOr<TrainOptions> options =
       ParseTrainOptions(argc, argv, processes.rank(), processes.size());
   processes.Agree(options.status());
-  // Before anything depends on them: they decide what is sent.
+  // Comes before anything depends on these flags: they decide what is sent.
   processes.CheckSame(options->SameInAllProcesses());
   absl::StatusOr<TrainData> data = LoadData(*options);
   processes.Agree(data.status());
@@ -369,7 +369,7 @@ int TrainMain(int argc, char** argv, Processes& processes) {
                                         t.progress.next.epoch + 1)}});
   CheckParameters(t, "at the start");
 
-  absl::Status saved;  // the last time
+  absl::Status saved;  // of the last save
   bool noted = false;
   while (t.progress.next.epoch < t.options.epochs) {
     if (!TrainEpoch(t)) return SaveAndStop(t);
@@ -387,7 +387,7 @@ int TrainMain(int argc, char** argv, Processes& processes) {
       t.saved_epoch = t.progress.epochs.size();
       processes.SetHowToGoOn(HowToGoOnText(t.options, /*saved=*/true));
     }
-    // The training goes on: the next epoch may find room.
+    // The training continues: there may be room after the next epoch.
     if (!saved.ok()) t.view.Line(std::string(saved.message()));
   }
   if (t.options.save.empty()) CheckParameters(t, "at the end");
@@ -401,7 +401,7 @@ int RunProcess(int argc, char** argv) {
   const absl::StatusOr<std::unique_ptr<Processes>> started =
       Processes::Start(MpiTimeout(argc, argv));
   if (!started.ok()) {
-    if (MpiWorld::StartedProcess() > 0) return 0;  // the first says it
+    if (MpiWorld::StartedProcess() > 0) return 0;  // the first prints it
     std::cerr << Wrap(std::string(started.status().message()), Lead("Error:"));
     return 1;
   }

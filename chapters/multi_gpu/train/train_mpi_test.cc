@@ -1,4 +1,4 @@
-// The program to train, started by mpirun: several processes train one network,
+// The training program, started by mpirun: several processes train one network,
 // and end together whatever happens to one of them.
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ ProgramResult RunCommand(const std::vector<std::string>& words) {
   return r;
 }
 
-// The process of that rank.
+// The process id of that rank.
 pid_t ProcessOf(pid_t mpirun, int rank) {
   std::ifstream children(
       absl::StrCat("/proc/", mpirun, "/task/", mpirun, "/children"));
@@ -66,8 +66,8 @@ pid_t ProcessOf(pid_t mpirun, int rank) {
   return -1;
 }
 
-// Changes these bytes wherever the process has them; how often, and -1 if its
-// memory cannot be written.
+// Changes these bytes everywhere in the process's memory. Returns the number of
+// places, or -1 if its memory cannot be written.
 int FlipABit(pid_t pid, const std::string& bytes) {
   const std::string folder = absl::StrCat("/proc/", pid, "/");
   const int memory = open((folder + "mem").c_str(), O_RDWR | O_CLOEXEC);
@@ -99,13 +99,13 @@ int FlipABit(pid_t pid, const std::string& bytes) {
 
 class TrainMpiTest : public TrainTest {
  protected:
-  // mpirun's folder is by default in /tmp, of its process number, which two
-  // sandboxes may both have.
+  // mpirun's folder is in /tmp by default and named by its process number,
+  // which two sandboxes may share.
   static void SetUpTestSuite() {
     setenv("OMPI_MCA_orte_tmpdir_base", testing::TempDir().c_str(), 1);
   }
-  // A folder with Fashion-MNIST's four files: 40 images to train on, the same
-  // ones always, and 3 to test on.
+  // A folder with Fashion-MNIST's four files: 40 images to train on, always the
+  // same ones, and 3 to test on.
   std::string WriteData(const std::string& name, char test_label) {
     const std::string folder = File(name);
     std::filesystem::create_directory(folder);
@@ -127,7 +127,7 @@ class TrainMpiTest : public TrainTest {
     }
     return folder;
   }
-  // What the same training in one process leaves, which is not stopped.
+  // The checkpoint of the same training, unbroken, in one process.
   std::string Unbroken(const std::string& devices, const std::string& epochs) {
     const std::string file = File("unbroken.safetensors");
     const ProgramResult r =
@@ -143,7 +143,7 @@ TEST_F(TrainMpiTest, RanksSaveWhatOneProcessWithAsManyDevicesSaves) {
       RunCommand(Ranks(3, With(kSmall, {"--epochs=2", "--save=" + file})));
   EXPECT_EQ(r.exit_code, 0) << r.output;
   EXPECT_EQ(InHex(file), Unbroken("cpu:0,cpu:1,cpu:2", "--epochs=2"));
-  // The first prints, once.
+  // Only the first process prints.
   EXPECT_THAT(r.output, ContainsRegex("on \\[cpu:0\\] in each of 3 processes"));
   EXPECT_EQ(r.output.find("epoch 2/2"), r.output.rfind("epoch 2/2"));
 }
@@ -205,7 +205,7 @@ TEST_F(TrainMpiTest, RanksThatDifferAreNamedAndEnd) {
     EXPECT_THAT(Unwrapped(r.output), HasSubstr("rank 0 of 2: " + wanted));
     EXPECT_EQ(ReadFile(File("none")), "");
   }
-  // What only one meets, it says.
+  // An error of one process is printed by that process.
   const ProgramResult data =
       RunCommand(two("--epochs=1", "--data_dir=/nowhere"));
   EXPECT_EQ(data.exit_code, 1);
@@ -214,8 +214,8 @@ TEST_F(TrainMpiTest, RanksThatDifferAreNamedAndEnd) {
                     Not(HasSubstr("rank 0 of 2"))));
 }
 
-// As a fault of rank 1's memory. With this rate the parameters stay as they
-// are, so that they can be found.
+// Simulates a memory fault of rank 1. With this rate the parameters stay as
+// they are, so that the test can find them.
 TEST_F(TrainMpiTest, ParametersThatDifferAreFoundWhereverTheyBegin) {
   const std::string file = File("weights.safetensors");
   const std::vector<std::string> flags =
@@ -246,7 +246,7 @@ TEST_F(TrainMpiTest, ParametersThatDifferAreFoundWhereverTheyBegin) {
                             "batch [0-9]+ of epoch [0-9]+, of rank 1 are not"));
   run("--save=/dev/null");
   EXPECT_THAT(output, HasSubstr("rank 0 of 2: Parameters before saving of "));
-  // On a busy machine the training may be over before its fault.
+  // On a busy machine the training may be over before the fault.
   for (int epochs = 100; epochs < 10'000; epochs *= 4) {
     run(absl::StrCat("--epochs=", epochs));
     if (!absl::StrContains(output, "test accuracy")) break;
@@ -290,7 +290,7 @@ TEST_F(TrainMpiTest, CtrlCSavesAndGoesOnAsTheUnbrokenRun) {
   EXPECT_NE(child.Wait(), 0) << child.output;
   EXPECT_THAT(child.output, AllOf(HasSubstr("Saved after batch "),
                                   HasSubstr("  mpirun -np 2 ")));
-  // The first one, once.
+  // Only the first process prints it.
   EXPECT_THAT(child.output, HasSubstr("rank 0 of 2: asked to stop in batch "));
   EXPECT_THAT(child.output, Not(HasSubstr("rank 1 of 2: asked to stop")));
   const absl::StatusOr<Checkpoint> left = LoadCheckpoint(file, Device());
@@ -303,7 +303,7 @@ TEST_F(TrainMpiTest, CtrlCSavesAndGoesOnAsTheUnbrokenRun) {
   EXPECT_EQ(InHex(file), Unbroken("cpu:0,cpu:1", epochs));
 }
 
-// Killed or stopped: the others end, and what was saved goes on.
+// A rank is killed or stopped: the others end, and the saved file resumes.
 TEST_F(TrainMpiTest, WhenARankIsLostTheOthersEndAndSayHowToGoOn) {
   for (const int number : {SIGKILL, SIGSTOP}) {
     for (const int rank : {0, 1}) {

@@ -1,4 +1,4 @@
-// A step of training on one device, and how many images a network gets right.
+// A step of training on one device, and the number of images classified right.
 //
 //   DataLoader batches(data, {/*batch_size=*/256}, device);
 //   nn::SGD sgd(nn::Parameters(net), {/*lr=*/0.2});
@@ -8,9 +8,9 @@
 //   }
 //   std::optional<std::int64_t> right = CountRight(net, test_batches);
 //
-// A step is asynchronous: the host runs ahead of the device as far as the
-// program lets it. Thread-safety: none. Errors: a failed operation throws
-// AsyncError where its result is read.
+// A step is asynchronous: the program decides how far the host runs ahead of
+// the device. Thread-safety: none. Errors: a failed operation throws AsyncError
+// where its result is read.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_STEP_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_STEP_H_
@@ -26,20 +26,20 @@
 
 namespace d2l {
 
-// What a step says of its batch, on the device.
+// The results of a step for its batch, on the device.
 struct StepResult {
   Tensor loss;   // the mean, one number
   Tensor right;  // how many were right; int64
 };
 
-// How many of the samples have their largest logit at the label.
+// The number of samples whose largest logit is at the label.
 Tensor CountRight(const Tensor& logits, const Tensor& labels);
 
-// Forward, backward and an update.
+// Runs forward, backward and an update.
 StepResult TrainStep(nn::Module& net, nn::SGD& sgd, const Batch& batch);
 
-// How many images the network, under Eval, classifies rightly in one epoch of
-// the batches; nothing if `stop` returned true.
+// The number of images in one epoch of the batches that the network, in
+// evaluation mode, classifies right; nothing if `stop` returned true.
 std::optional<std::int64_t> CountRight(
     nn::Module& net, DataLoader& batches,
     const std::function<bool()>& stop = [] { return false; });

@@ -1,5 +1,5 @@
-// The program to train, from outside: what it prints and writes, signals, and
-// what it refuses. Never speed.
+// The training program as a user sees it: output, files, signals, and refused
+// flags. Never speed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST_F(TrainTest, EndsWithTheCoursesLineAndNamesTheData) {
                         "test 0\\.[0-9]+  [0-9.]+ s  [0-9]+/s\n"),
           ContainsRegex("\ntest accuracy [01]\\.[0-9][0-9] on generated data, "
                         "seed 0, [0-9.]+ s/epoch, on \\[cpu:0\\]\n")));
-  // No terminal: nothing is drawn or written over.
+  // It is no terminal: nothing is drawn or overwritten.
   EXPECT_THAT(r.output, AllOf(Not(HasSubstr("\033")), Not(HasSubstr("\r"))));
 
   const auto json = nlohmann::json::parse(ReadFile(File("a.json")));
@@ -166,7 +166,7 @@ TEST_F(TrainTest, TakesNoMoreMemoryThanItMay) {
   EXPECT_THAT(Unwrapped(r.output), HasSubstr("[out of memory]"));
 }
 
-// Wherever the signal comes, also between two epochs.
+// The signal may come at any time, also between two epochs.
 TEST_F(TrainTest, WhatCtrlCSavedGoesOnAsTheUnbrokenRun) {
   for (const int number : {SIGINT, SIGTERM}) {
     const std::string file = File("it's broken.safetensors");
@@ -256,7 +256,7 @@ TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
       With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=/dev/null"}),
       Child::Output::kPipe);
   ASSERT_TRUE(child.ReadUntil("epoch       1/1000000")) << child.output;
-  // Its first stop would need the thread that the second signal interrupts.
+  // Both signals arrive before the thread can stop in order.
   child.Kill(SIGSTOP);
   child.Kill(SIGINT);
   child.Kill(SIGTERM);
@@ -308,13 +308,13 @@ TEST_F(TrainTest, SaysWhereTheLossBecameNaN) {
               AllOf(ContainsRegex("in batch [0-9]+ of epoch 1, where the loss "
                                   "was [A-Za-z0-9+.]+\\. Training stopped"),
                     HasSubstr("smaller learning rate: --lr=1e+29.")));
-  // Also the last one, after which no loss is computed.
+  // Includes the last step, after which no loss is computed.
   const ProgramResult last =
       Train({"--net=linear", "--images=20", "--lr=1e300", "--batch_size=20",
              "--epochs=1", "--devices=cpu:0", "--save=" + File("last")});
   EXPECT_THAT(Unwrapped(last.output), HasSubstr("in batch 1 of epoch 1"));
   EXPECT_EQ(ReadFile(File("last")), "");
-  // What this run has not saved is not offered.
+  // The message offers only files that this run has saved.
   const std::string first = File("first.safetensors");
   Train(With(kSmall, {"--epochs=1", "--save=" + first}));
   const ProgramResult resumed =
@@ -375,7 +375,7 @@ TEST_F(TrainTest, MoreImagesThanMemoryAreRefused) {
 }
 
 // The book's LeNet in PyTorch: net.load_state_dict(load_file(FILE),
-// strict=False) takes what has these names.
+// strict=False) loads the tensors with these names.
 TEST_F(TrainTest, PyTorchLoadsWhatWasSaved) {
   const std::string file = File("lenet.safetensors");
   const ProgramResult r = Train({"--images=60", "--epochs=1", "--momentum=0.5",
@@ -403,7 +403,7 @@ TEST_F(TrainTest, PyTorchLoadsWhatWasSaved) {
   }
 }
 
-// A checkpoint that somebody else made.
+// Somebody else made this checkpoint.
 TEST_F(TrainTest, AFilesTextsAreShownAndDoNothing) {
   const std::string file = File("a.safetensors");
   Train(With(kSmall, {"--epochs=1", "--save=" + file}));

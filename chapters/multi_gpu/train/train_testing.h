@@ -1,5 +1,5 @@
-// What the tests of train share: a small training, the program while it runs,
-// and what it saved.
+// Shared by the tests of train: a small training, the running program, and its
+// saved files.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_TESTING_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_TESTING_H_
@@ -47,7 +47,7 @@ inline ProgramResult Train(const std::vector<std::string>& flags) {
   return RunProgram(kProgram, flags, {"BUILD_WORKING_DIRECTORY"});
 }
 
-// The text as if it had not been wrapped.
+// Undoes the wrapping of the text.
 inline std::string Unwrapped(const std::string& text) {
   std::string result;
   for (const absl::string_view word :
@@ -57,12 +57,12 @@ inline std::string Unwrapped(const std::string& text) {
   return result;
 }
 
-// The program while it runs, on a pipe or on a terminal.
+// The running program, on a pipe or on a terminal.
 class Child {
  public:
   enum class Output { kPipe, kTerminal };
 
-  // command: the program, which is looked up in PATH, and its arguments.
+  // words: the program, which is looked up in PATH, and its arguments.
   Child(std::vector<std::string> words, Output output) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -97,7 +97,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Reads until the text has come; false at the end, or after a minute.
+  // Reads until the text appears; false at the end, or after a minute.
   bool ReadUntil(const std::string& text) {
     const Timer timer;
     while (output.find(text) == std::string::npos) {
@@ -116,7 +116,7 @@ class Child {
   }
   pid_t pid() const { return pid_; }
   void Kill(int number) const { kill(pid_, number); }
-  // Reads to the end. As a shell reports it.
+  // Reads to the end. Returns the exit code as a shell reports it.
   int Wait() {
     ReadUntil("\1 which nobody prints");
     int status = 0;

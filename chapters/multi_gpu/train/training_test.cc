@@ -1,4 +1,4 @@
-// A step, resuming at every batch, what is refused, and what processes share.
+// A step, resuming at every batch, refused files, and shares of processes.
 
 #include <cstdint>
 #include <cstring>
@@ -39,7 +39,7 @@ using testing::StartsWith;
 
 constexpr nn::SGDOptions kWithMomentum = {/*lr=*/0.1, /*momentum=*/0.9};
 
-// Has a buffer that training changes, as a batch normalisation has.
+// Has a buffer that training changes, like a batch normalisation.
 class RunningShift : public nn::Module {
  public:
   explicit RunningShift(Device device) : mean_(Zeros({8}, device)) {}
@@ -61,7 +61,7 @@ class RunningShift : public nn::Module {
   Tensor mean_;
 };
 
-// Everything a program that trains has. 70 images: the last batch is smaller.
+// The parts of a training program. 70 images: the last batch is smaller.
 struct ARun {
   explicit ARun(std::uint64_t seed, const nn::SGDOptions& options = {0.1},
                 std::int64_t batch_size = 16, Device on = AllDevices()[0])
@@ -76,7 +76,7 @@ struct ARun {
     return device;
   }
 
-  // Until these epochs are over, or the loader is at that batch of all epochs.
+  // Trains until these epochs are over, or until that batch of all epochs.
   void Train(std::int64_t epochs, std::int64_t stop_at = 1'000'000) {
     while (batches.position().epoch < epochs) {
       progress.next = batches.position();
@@ -166,8 +166,8 @@ TEST(CountRight, IsOfEveryImageWithoutDropout) {
             std::nullopt);
 }
 
-// With momentum, which begins undefined, a buffer, and Dropout, which draws
-// numbers.
+// Uses momentum, which begins undefined, a buffer, and Dropout, which draws
+// random numbers.
 TEST(Checkpoint, ResumedAtAnyBatchEqualsTheUnbrokenRun) {
   const TemporaryDirectory directory;
   const std::string file = directory.path() + "/run.safetensors";
@@ -351,12 +351,12 @@ TEST(ProgressView, ATerminalHasCurvesAndABarThatGoAway) {
                                 "0:15 left\n")));
   }
   EXPECT_THAT(out.str(), HasSubstr("\033[J"));
-  // More samples than there are.
+  // More samples than an epoch has.
   std::ostringstream full;
   ProgressView overfull(full, /*rows=*/5, {10, 1});
   overfull.Look(Progress());
   EXPECT_THAT(full.str(), HasSubstr("##]"));
-  // Too low for the curves.
+  // The terminal is too low for the curves.
   std::ostringstream low;
   ProgressView view(low, /*rows=*/5, {10, 1000});
   view.Look(Progress());
@@ -368,7 +368,7 @@ TEST(TrainDevicesTest, ProcessesOfAMachineShareItsGpus) {
   const auto four = [](int count, int process) {
     return DevicesOfProcess("auto", count, process, /*gpus=*/4);
   };
-  // The table of the first begins with its own.
+  // The first process's table begins with its own devices.
   EXPECT_EQ(four(1, 0), "auto");
   EXPECT_EQ(four(1, 3), "cuda:3");
   EXPECT_EQ(four(2, 1), "cuda:2,cuda:3");
@@ -377,7 +377,7 @@ TEST(TrainDevicesTest, ProcessesOfAMachineShareItsGpus) {
 TEST(TrainDevicesTest, WhatIsNamedOrNotThereIsLeft) {
   EXPECT_EQ(DevicesOfProcess("cuda:1", 1, 1, 4), "cuda:1");
   EXPECT_EQ(DevicesOfProcess("auto", 1, 1, 0), "auto");
-  // Two processes, with CUDA_VISIBLE_DEVICES of their own.
+  // Two processes with their own CUDA_VISIBLE_DEVICES.
   EXPECT_EQ(DevicesOfProcess("auto", 1, 1, 1), "auto");
   EXPECT_EQ(DevicesOfProcess("auto", 3, 1, 4), "auto");
 }

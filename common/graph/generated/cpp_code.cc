@@ -24,7 +24,7 @@ namespace {
 
 using kernels::cpu::LoopFn;
 
-// Of a region's values between loops; they are on the stack, 4 KB at most each.
+// Buffers of values between loops, on the stack, 4 KB at most each.
 constexpr int kMaxBuffers = 32;
 
 constexpr absl::string_view kPrelude = R"cpp(
@@ -56,7 +56,7 @@ constexpr absl::string_view kPrelude = R"cpp(
   inline double square_root(double a) { return __builtin_sqrt(a); }
 )cpp";
 
-// The cheap operations, by the primitive's name.
+// The code of the cheap operations, by the primitive's name.
 const std::map<absl::string_view, const char*>& Forms() {
   static const auto& forms = *new std::map<absl::string_view, const char*>{
       {"abs", "absolute($0)"},
@@ -90,7 +90,7 @@ const char* CppType(DType dtype) {
   return kTypes[static_cast<int>(dtype)];
 }
 
-// Of which the compiler makes the same bits.
+// A literal that the compiler turns into the same bits.
 template <typename T>
 std::string Literal(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -104,7 +104,7 @@ std::string Literal(T value) {
                           std::isinf(value) ? "inf" : "nan", suffix,
                           std::isinf(value) ? "()" : "(\"\")");
     }
-    char digits[32];  // as many as tell it from its neighbours
+    char digits[32];  // enough to distinguish neighbours
     const auto end =
         std::to_chars(std::begin(digits), std::end(digits), value).ptr;
     const absl::string_view text(digits, end - digits);
@@ -120,7 +120,7 @@ std::string Identifier(absl::string_view text) {
   return name;
 }
 
-// That ends with its line, and not after it.
+// The text cannot continue the comment beyond its line.
 std::string Comment(absl::string_view text) {
   std::string comment;
   for (const char c : text) {
@@ -129,7 +129,7 @@ std::string Comment(absl::string_view text) {
   return comment;
 }
 
-// By value; "v0", "v1", ... of those without a name, as in the program's text.
+// Names by value; values without a name are "v0", "v1", ..., as in the text.
 std::vector<std::string> Names(const Function& function) {
   std::vector<std::string> names(function.values.size());
   int next = 0;
@@ -168,7 +168,7 @@ class RegionWriter {
         names_(Names(body)),
         shape_(body.type(body.nodes[0].outputs[0]).shape()) {}
 
-  // "" if it has an operation for which there is no code.
+  // Returns "" if the region has an operation for which there is no code.
   std::string Write(const std::string& name, std::vector<LoopFn>& loops) {
     Declare();
     if (buffers_ > kMaxBuffers) return "";
@@ -226,7 +226,7 @@ class RegionWriter {
     return StepsOf(body_.type(value), shape_) == Steps::kOne;
   }
 
-  // Names the memory, and finds what has to have some.
+  // Names the memory, and finds the values that need memory.
   void Declare() {
     int index = 0;
     for (const ValueId value : body_.arguments) {
@@ -252,7 +252,7 @@ class RegionWriter {
       absl::StrAppend(&declarations_, "  alignas(64) ", Type(value), " ",
                       memory_[value], "[", Strips::kElements, "];\n");
     };
-    // What one loop leaves for another.
+    // The values that one loop leaves for another.
     std::map<ValueId, int> loop_of;
     int loop = 0;
     for (const Node& node : body_.nodes) {
@@ -267,7 +267,7 @@ class RegionWriter {
     }
   }
 
-  // "" if there is none.
+  // Returns "" if there is no code.
   std::string Expression(const Node& node) const {
     const Primitive* const primitive = node.op.primitive.get();
     const DType dtype = body_.type(node.inputs[0]).dtype();
@@ -288,7 +288,7 @@ class RegionWriter {
         in.insert(binary->which == Which::kFirst ? in.begin() : in.end(),
                   number(binary->scalar, dtype));
       }
-      // As the kernels do: the minimum of 0 and -0 is the second.
+      // The kernels do the same: the minimum of 0 and -0 is the second.
       if (kernels::Commutes(binary->op) &&
           (binary->which == Which::kNone
                ? IsNumber(node.inputs[0]) && !IsNumber(node.inputs[1])
@@ -314,7 +314,7 @@ class RegionWriter {
   const Shape shape_;
   std::string declarations_;
   int buffers_ = 0;
-  std::map<ValueId, std::string> memory_;  // where it is, if it is anywhere
+  std::map<ValueId, std::string> memory_;  // its name, if any
   std::map<ValueId, std::string> use_;     // how a loop reads it
 };
 
@@ -369,9 +369,9 @@ GeneratedCpp GenerateCpp(const Graph& graph) {
 }
 
 std::vector<std::string> CppFlags() {
-  // As the kernels' loops: nothing is contracted or reassociated; errno and the
-  // floating-point exceptions are not looked at; integers wrap around; one
-  // memory may hold values of several types in turn.
+  // The rules of the kernels' loops: nothing is contracted or reassociated;
+  // nobody reads errno or the floating-point exceptions; integers wrap around;
+  // one memory may hold values of several types in turn.
   std::vector<std::string> flags = {"-std=c++17",
                                     "-O3",
                                     "-ffp-contract=off",

@@ -22,14 +22,14 @@
 // A function computes one strip of a region (strips.h): `memory` is where the
 // strip begins in each argument and result. Exp, log, tanh, sigmoid, gelu and
 // conversions to integers are calls of the kernels' own loops, between loops of
-// all that is cheap: a loop with several of them runs out of registers.
+// the cheap operations: one loop for several calls runs out of registers.
 //
 // Results are bit for bit those of the kernels if the source is compiled with
-// CppFlags(); but of a NaN the sign and the payload are those of either
-// operand, as the compiler orders them.
+// CppFlags(); but the sign and the payload of a NaN are those of either
+// operand, depending on how the compiler orders them.
 //
-// Pure functions. Names in the graph may be hostile: only letters, digits and
-// underscores of them reach the code.
+// Pure functions. Names in the graph may be hostile: only their letters, digits
+// and underscores reach the code.
 
 #ifndef D2L_COMMON_GRAPH_GENERATED_CPP_CODE_H_
 #define D2L_COMMON_GRAPH_GENERATED_CPP_CODE_H_
@@ -44,19 +44,19 @@ namespace d2l::ir {
 
 struct GeneratedRegion {
   std::string name;  // of its RegionFn (strips.h); "" if there is none
-  std::vector<kernels::cpu::LoopFn> loops;  // what it calls
+  std::vector<kernels::cpu::LoopFn> loops;  // the loops that it calls
 };
 
 struct GeneratedCpp {
   std::string source;
-  // Of the fused regions of the graph's main function, in their order.
+  // The fused regions of the graph's main function, in their order.
   std::vector<GeneratedRegion> regions;
 };
 
-// graph: valid, with its calls in place (Inline).
+// `graph` is valid, and its calls are inlined (Inline).
 GeneratedCpp GenerateCpp(const Graph& graph);
 
-// What the source is to be compiled with, on this processor.
+// The compiler's flags for the source, on this processor.
 std::vector<std::string> CppFlags();
 
 }  // namespace d2l::ir

@@ -48,7 +48,7 @@ TEST(CppCodeTest, RowsAcrossTheEndsOfStrips) {
   ExpectAsEager(fn, inputs, 36);
 }
 
-// Every special value beside every other.
+// Every special value together with every other.
 TEST(CppCodeTest, SpecialValues) {
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> special = {
@@ -61,7 +61,7 @@ TEST(CppCodeTest, SpecialValues) {
     }
   }
   const auto fn = [](const Values& in) -> Values {
-    // So that all of them are one region.
+    // This makes all operations one region.
     const Tensor a = -in[0];
     const Tensor b = -in[1];
     return {a + b,
@@ -101,8 +101,8 @@ TEST(CppCodeTest, SpecialValues) {
                      Full({1}, 0.0), Full({1}, -0.0)});
 }
 
-// Results large enough for non-temporal stores and for several cores, and one
-// that is the memory of an argument of the region.
+// Results large enough for non-temporal stores and for several cores, and a
+// result in the memory of an argument of the region.
 TEST(CppCodeTest, LargeChains) {
   const auto fn = [](const Values& in) -> Values {
     Tensor x = in[0];
@@ -125,8 +125,8 @@ TEST(CppCodeTest, RegionsBetweenProducts) {
   ExpectAsEager(fn, {Numbers(random, {5, 40}, DType::kFloat32)}, 2);
 }
 
-// More values between loops than a function has buffers for, and an operation
-// that has no code: strips run them, beside a region that is compiled.
+// A region with more values between loops than a function has buffers for, and
+// an operation without code: strips run both, and another region is compiled.
 TEST(CppCodeTest, RegionsThatHaveNoCodeAreStrips) {
   const auto fn = [](const Values& in) -> Values {
     Values all;
@@ -147,7 +147,7 @@ TEST(CppCodeTest, RegionsThatHaveNoCodeAreStrips) {
   EXPECT_EQ(Texts(captured.Run(inputs)), Texts(fn(inputs)));
 }
 
-// What is compiled, word for word.
+// The compiled source, word for word.
 TEST(CppCodeTest, PrintsALoop) {
   const auto fn = [](const Values& in) -> Values {
     return {Tanh(Relu(in[0] * 2 + in[1]))};
@@ -220,7 +220,7 @@ TEST(CppCodeTest, SaysWhyItIsNotGenerated) {
   };
   EXPECT_EQ(Captured(Trace(writes, {x}), Generating()).not_generated(),
             "it writes to an argument");
-  // A compiler that is not there: strips run.
+  // The compiler does not exist: strips run.
   ASSERT_EQ(setenv("CXX", "no-such-compiler", 1), 0);
   Captured without(two, Generating());
   ASSERT_EQ(unsetenv("CXX"), 0);

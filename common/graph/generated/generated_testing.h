@@ -1,5 +1,4 @@
-// For tests of generated C++: what it computes, beside the operations
-// themselves.
+// For tests of generated C++: compares its results with the operations.
 //
 //   ExpectAsEager(fn, {Numbers(random, {2, 3}, DType::kFloat32)});
 
@@ -24,7 +23,7 @@
 
 namespace d2l::ir {
 
-// As Bits, but that all NaN are one.
+// The same as Bits, but all NaN are equal.
 inline std::vector<std::string> Texts(const std::vector<Tensor>& values) {
   std::vector<std::string> texts;
   for (const Tensor& x : values) {

@@ -40,7 +40,7 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// A command, and what it says of its version.
+// A command, and the version that it prints.
 struct Compiler {
   std::vector<std::string> command;
   std::string version;
@@ -80,7 +80,7 @@ absl::StatusOr<Compiler> FindCompiler(double seconds_limit) {
                                 : "; unset CXX, or set it to a compiler");
 }
 
-// The directory, which is there and is this user's.
+// Makes the directory if needed, and checks that it is this user's.
 absl::StatusOr<std::string> Directory(std::string path) {
   if (path.empty()) path = Variable("D2L_CACHE_DIRECTORY");
   if (path.empty()) {
@@ -96,7 +96,7 @@ absl::StatusOr<std::string> Directory(std::string path) {
           "D2L_CACHE_DIRECTORY to a directory of yours");
     }
   }
-  std::error_code ignored;  // mkdir says why
+  std::error_code ignored;  // mkdir reports the reason
   fs::create_directories(fs::path(path).parent_path(), ignored);
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return Refusal("the cache directory ", path,
@@ -108,7 +108,7 @@ absl::StatusOr<std::string> Directory(std::string path) {
       !S_ISDIR(there.st_mode)) {
     return Refusal("the cache directory ", path, " is not a directory");
   }
-  // Somebody else's link may lead to a directory of this user.
+  // Another user's link may lead to a directory of this user.
   for (const uid_t owner : {itself.st_uid, there.st_uid}) {
     if (owner == geteuid()) continue;
     return Refusal("the cache directory ", path, " is user ", owner,
@@ -137,7 +137,7 @@ std::string FirstLine(const std::string& output) {
 absl::Status Compile(const Compiler& compiler, const std::string& source,
                      const std::vector<std::string>& flags,
                      const std::string& to, double seconds_limit) {
-  // Under names of its own: others may be at it, too.
+  // Uses a folder of its own: another process may compile the same source.
   std::string folder = to + ".XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {
     return Refusal("nothing can be written to the cache directory ",

@@ -8,14 +8,14 @@
 //
 // The compiler is $CXX, or the first of c++, g++ and clang++ in PATH. Its
 // output is cached: a program that was compiled before is loaded without
-// compiling it. The cache is the directory that is named, or
-// $D2L_CACHE_DIRECTORY, $XDG_CACHE_HOME/d2l, or ~/.cache/d2l. A file's name is
-// the hash of source, flags and compiler; it is there as a whole or not at all.
-// The directory is made with mode 0700, and refused if it is another user's or
-// others may write to it: what lies there is run.
+// compiling it. The cache is the given directory, or $D2L_CACHE_DIRECTORY,
+// $XDG_CACHE_HOME/d2l, or ~/.cache/d2l. A file's name is the hash of source,
+// flags and compiler; a file is complete or does not exist. The directory is
+// made with mode 0700, and refused if it is another user's or others may write
+// to it, because its files are run.
 //
 // Errors: FailedPrecondition, of the compiler or the directory. Thread-safe;
-// several processes may use a directory at once. What is loaded stays.
+// several processes may use a directory at once. Loaded code is never unloaded.
 
 #ifndef D2L_COMMON_GRAPH_GENERATED_LOAD_CPP_H_
 #define D2L_COMMON_GRAPH_GENERATED_LOAD_CPP_H_
@@ -29,7 +29,7 @@ namespace d2l::ir {
 
 struct LoadCppOptions {
   std::string cache_directory;
-  // The compiler and what it has started are killed afterwards.
+  // After this time the compiler and its child processes are killed.
   double seconds_limit = 30;
 };
 

@@ -32,7 +32,7 @@ const std::vector<std::string>& Flags() {
   return flags;
 }
 
-// A directory of its own, and the usual environment again afterwards.
+// Uses a directory of its own, and restores the environment afterwards.
 class LoadCppTest : public testing::Test {
  protected:
   LoadCppTest() {
@@ -53,15 +53,15 @@ class LoadCppTest : public testing::Test {
   static int Call(const CompiledCpp& code) {
     return reinterpret_cast<int (*)()>(code.Function("number"))();
   }
-  // Why the number cannot be compiled.
+  // The error of compiling the number.
   std::string Failure(int number) const {
     const absl::StatusOr<CompiledCpp> code = Load(number);
     EXPECT_EQ(code.status().code(), absl::StatusCode::kFailedPrecondition);
     return std::string(code.status().message());
   }
 
-  // A compiler that is a shell script, beside its --version; $out is what it
-  // is to make.
+  // Makes a shell script the compiler, which also answers --version; the script
+  // must create $out.
   void SetCompiler(const std::string& script) const {
     const std::string path = root_ + "/compiler";
     std::ofstream(path) << "#!/bin/sh\n"
@@ -101,13 +101,13 @@ TEST_F(LoadCppTest, CompilesOnceAndKeeps) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->from_cache);
   EXPECT_EQ(Call(*again), 1);
-  EXPECT_EQ(Files().size(), 2u);  // nothing is left of compiling
+  EXPECT_EQ(Files().size(), 2u);  // the compiler's folder is removed
   struct stat there;
   ASSERT_EQ(stat(options_.cache_directory.c_str(), &there), 0);
   EXPECT_EQ(there.st_mode & 0777, 0700u);
 }
 
-// The flags and the compiler are a part of the name.
+// The flags and the compiler are parts of the file's name.
 TEST_F(LoadCppTest, OtherFlagsAndCompilersAreOtherFiles) {
   ASSERT_TRUE(Load(1).ok());
   std::vector<std::string> flags = Flags();
@@ -137,7 +137,7 @@ TEST_F(LoadCppTest, CompilerFails) {
 }
 
 TEST_F(LoadCppTest, CompilerHangs) {
-  // So does what it has started.
+  // The compiler's child process is killed, too.
   SetCompiler("sleep 1000 & wait");
   options_.seconds_limit = 0.2;
   EXPECT_THAT(Failure(1), HasSubstr("was stopped after its limit of 0.2 s"));
@@ -172,7 +172,7 @@ TEST_F(LoadCppTest, DirectoriesThatCannotBeTrusted) {
     options_.cache_directory = "/usr";  // root's
   }
   EXPECT_THAT(Failure(1), HasSubstr("'s, and this is user"));
-  // A link of somebody else to a directory of this user.
+  // Another user's link to a directory of this user.
   options_.cache_directory = "/proc/self";  // root's
   if (geteuid() == 0) {
     options_.cache_directory = root_ + "/link";
@@ -187,12 +187,12 @@ TEST_F(LoadCppTest, DirectoriesThatCannotBeTrusted) {
 TEST_F(LoadCppTest, DirectoriesThatCannotBeWritten) {
   options_.cache_directory = "/proc/no/cache";
   EXPECT_THAT(Failure(1), HasSubstr("cannot be made"));
-  // This user's, and nobody can write to it; root could to others.
+  // This user's, and nobody can write to it; root could write to others.
   options_.cache_directory = absl::StrCat("/proc/", getpid());
   EXPECT_THAT(Failure(1), HasSubstr("nothing can be written"));
 }
 
-// As on a full disk: a file cannot grow beyond 100 bytes.
+// Simulates a full disk: a file cannot grow beyond 100 bytes.
 TEST_F(LoadCppTest, FullDirectory) {
   ASSERT_TRUE(Load(1).ok());
   rlimit old;

@@ -1,5 +1,5 @@
 // Random functions and programs as generated C++, compared bit for bit with the
-// operations themselves; a NaN is any NaN.
+// operations themselves; all NaN are equal.
 
 #include <cstdint>
 #include <random>
@@ -31,7 +31,7 @@ DType AnyDType(std::mt19937& random) {
 // One random element-wise operation on two of the values.
 Tensor AnyOperation(std::mt19937& random, const Values& values) {
   const auto any = [&]() -> const Tensor& {
-    // Later ones more often.
+    // Prefers later values.
     return values[values.size() - 1 -
                   random() % (random() % values.size() + 1)];
   };
@@ -113,7 +113,7 @@ Values AnyFunction(unsigned seed, const Values& arguments) {
       values.push_back(AnyOperation(random, values));
       ++i;
     } catch (const std::invalid_argument&) {
-      // These operands do not go together; others may.
+      // The operation refuses these operands; it may take others.
     }
   }
   Values results = {values.back()};
@@ -123,8 +123,8 @@ Values AnyFunction(unsigned seed, const Values& arguments) {
   return results;
 }
 
-// Many functions in one program, so that the compiler starts once. Others with
-// --gtest_random_seed.
+// Many functions in one program, so that the compiler starts once.
+// --gtest_random_seed changes the functions.
 TEST(RandomCppCodeTest, RandomFunctionsAreAsEager) {
   constexpr int kFunctions = 150;
   constexpr int kArguments = 4;
@@ -154,8 +154,8 @@ TEST(RandomCppCodeTest, RandomFunctionsAreAsEager) {
   ExpectAsEager(fn, inputs, -1);
 }
 
-// The programs of the other executors' test. Those that write to arguments are
-// not captured, and most have no fused region with results.
+// The programs of the other executors' test. Programs that write to arguments
+// are not captured, and most have no fused region with results.
 TEST(RandomCppCodeTest, RandomProgramsAreAsEager) {
   constexpr int kPrograms = 25;
   int programs = 0;

@@ -32,7 +32,7 @@
 namespace d2l::language {
 namespace {
 
-// Operators of a higher level hold more tightly.
+// Operators of a higher level bind more tightly.
 enum Level { kSumLevel, kProductLevel, kUnaryLevel, kAtomLevel };
 constexpr struct {
   char sign;
@@ -43,7 +43,7 @@ constexpr struct {
                   {'-', kSumLevel, kernels::BinaryOp::kSubtract, "sub"},
                   {'*', kProductLevel, kernels::BinaryOp::kMultiply, "mul"}};
 
-// Of a name or a number.
+// Whether the character belongs to names and numbers.
 bool IsWordCharacter(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
 // Parses text into a graph, line by line, by recursive descent.
@@ -66,21 +66,21 @@ class Parser {
     }
     graph_.functions.push_back(std::move(module_.function));
     ir::Verify(graph_);  // calls may be nested too deep
-    // Functions that call each other twice take ever more.
+    // A chain of functions that call the one above twice grows exponentially.
     ir::Graph inlined = graph_;
     ir::Inline(inlined);
     return std::move(graph_);
   }
 
  private:
-  // What a function, or the module, has while it is parsed.
+  // The variables of a function, or of the module, while it is parsed.
   using Variables = std::map<absl::string_view, ir::ValueId>;
   struct Scope {
     ir::Function function;
     Variables variables;
   };
 
-  // at: in the line.
+  // `at` is a part of the line.
   template <typename... Args>
   [[noreturn]] void Fail(absl::string_view at,
                          const absl::FormatSpec<Args...>& format,
@@ -97,7 +97,7 @@ class Parser {
              : absl::StrCat("\"", absl::CHexEscape(rest_.substr(0, 1)), "\""));
   }
 
-  // To the next word or symbol; a comment is the end of the line.
+  // Skips to the next word or symbol; a comment ends the line.
   void Skip() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \r"), rest_.size()));
     if (!rest_.empty() && rest_[0] == '#') rest_.remove_prefix(rest_.size());
@@ -111,7 +111,7 @@ class Parser {
   void Expect(char symbol) {
     if (!Take(symbol)) FailToFind(absl::StrFormat("\"%c\"", symbol));
   }
-  // Of a name, a number or a keyword; may be empty.
+  // The name, number or keyword at the start; may be empty.
   absl::string_view Word() const {
     return rest_.substr(
         0, std::find_if_not(rest_.begin(), rest_.end(), IsWordCharacter) -
@@ -134,7 +134,7 @@ class Parser {
     }
     return TakeWord();
   }
-  // That no function above has, and none of `variables`.
+  // A name of no function above and of none of `variables`.
   absl::string_view NewName(absl::string_view what,
                             const Variables& variables) {
     const absl::string_view name = Name(what);
@@ -143,7 +143,7 @@ class Parser {
     }
     return name;
   }
-  // f() for each of a list in parentheses.
+  // Calls f() for each element of a list in parentheses.
   template <typename F>
   void List(const F& f) {
     Expect('(');
@@ -207,7 +207,7 @@ class Parser {
 
   SourceLocation Here() const { return {file_, number_}; }
 
-  // Of operators of this level and of higher ones.
+  // Parses operators of this level and of higher ones.
   ir::ValueId Expression(int level = kSumLevel) {
     if (level == kUnaryLevel) return Factor();
     ir::ValueId left = Expression(level + 1);
@@ -232,7 +232,7 @@ class Parser {
     if (!rest_.empty() && absl::ascii_isdigit(rest_[0])) {
       const absl::string_view digits = TakeWord();
       std::int64_t integer = 0;
-      // The sign belongs to it, so that the least integer has a literal.
+      // The sign belongs to the literal, so that the least integer has one.
       if (!absl::SimpleAtoi(absl::StrCat(negative ? "-" : "", digits),
                             &integer)) {
         Fail(digits, "\"%s\" is no integer from -2**63 to 2**63 - 1", digits);
@@ -346,7 +346,7 @@ class Writer {
                            out->append(expressions_[value].text);
                          });
   }
-  // In parentheses unless it holds together more tightly than `level`.
+  // Adds parentheses unless the value binds more tightly than `level`.
   std::string Operand(ir::ValueId value, int level) const {
     const Expression& e = expressions_[value];
     return e.level > level ? e.text : absl::StrCat("(", e.text, ")");

@@ -13,23 +13,22 @@
 //   std::cout << language::Run(program);       // 10
 //
 // A program is a list of `def`s, assignments and `print(…)` of one value.
-// Values are integers, + - *, unary minus, parentheses and calls. It means what
-// it means in Python, and prints the same, but for this:
+// Values are integers, + - *, unary minus, parentheses and calls. It has the
+// meaning and the output that it has in Python, with these differences:
 //
 //   - A statement is a line. A function's body is indented by four spaces: it
-//   is
-//     assignments and, at its end, a `return`. Only the module prints.
+//     is assignments and, at its end, a `return`. Only the module prints.
 //   - A function calls functions above it only, so there is no recursion. It
-//     does not see the variables of the module, and no variable is called as a
-//     function above it is.
+//     does not see the variables of the module, and no variable has the name
+//     of a function above it.
 //   - Integers are int64 and wrap around.
 //
-// The program becomes an ir::Graph of numbers, int64[]. main returns what the
-// program prints, in order.
+// The program becomes an ir::Graph of numbers, int64[]. main returns the values
+// that the program prints, in order.
 //
-// Errors: Compile returns InvalidArgument: file, line and column, what is
-// wrong, and the line with a caret below; also for a program that takes more
-// than ir::kMaxNodes operations. Thread-safety: pure functions.
+// Errors: Compile returns InvalidArgument with the file, the line and the
+// column, the reason, and the line with a caret below; also for a program that
+// takes more than ir::kMaxNodes operations. Thread-safety: pure functions.
 
 #ifndef D2L_COMMON_GRAPH_LANGUAGE_LANGUAGE_H_
 #define D2L_COMMON_GRAPH_LANGUAGE_LANGUAGE_H_
@@ -43,24 +42,24 @@
 
 namespace d2l::language {
 
-// Expressions in each other that Compile takes.
+// The deepest nesting of expressions that Compile accepts.
 inline constexpr int kMaxNesting = 200;
 
-// file: for messages, and the lines that operations carry. device: where the
-// program's numbers are.
+// `file` is for messages and for the lines that operations carry. The program's
+// numbers are on `device`.
 absl::StatusOr<ir::Graph> Compile(std::string_view text, std::string_view file,
                                   Device device = Device());
 
-// Runs the program and returns what it prints. Throws what ir::Run throws.
+// Runs the program and returns its output. Throws what ir::Run throws.
 std::string Run(const ir::Graph& program);
 
-// The program after any passes in the language again. A value that is used once
-// stands where it is used, unless the line becomes long. It compiles, and
-// prints the same. Throws std::invalid_argument for what the language does not
-// have: other operations, and regions that ir::Fuse made.
+// The program, after any passes, as text of the language. A value that is used
+// once is written where it is used, unless the line becomes long. The text
+// compiles, and prints the same. Throws std::invalid_argument for operations
+// that the language does not have, and for regions that ir::Fuse made.
 std::string ToPython(const ir::Graph& program);
 
-// How many calls are made when the program runs.
+// The number of calls that the program makes when it runs.
 int CountCalls(const ir::Graph& program);
 
 }  // namespace d2l::language

@@ -1,5 +1,5 @@
-// Whatever the text is, the answer is a program, which passes leave printing
-// what it printed, or an error that says where.
+// For any text, the result is a program, which prints the same after passes, or
+// an error that names a place.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ void Check(bool right) {
   if (!right) std::abort();
 }
 
-// Compiled, rewritten or not, and printed as text, it prints the same.
+// Printed as text, rewritten or not, and compiled, the program prints the same.
 void CheckPrints(const d2l::ir::Graph& program, const std::string& printed) {
   d2l::ir::Verify(program);
   Check(d2l::language::Run(program) == printed);

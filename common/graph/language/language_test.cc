@@ -83,7 +83,7 @@ TEST(LanguageTest, IntegersAreWrittenAsPythonWritesThem) {
     const std::string text = absl::StrCat("print(", expression, ")");
     ir::Graph program = Compiled(text);
     EXPECT_EQ(language::Run(program), absl::StrCat(printed, "\n")) << text;
-    // Such literals it writes, too.
+    // ToPython writes such literals, too.
     ir::Optimize(program);
     const std::string again = ToPython(program);
     EXPECT_EQ(Printed(again), absl::StrCat(printed, "\n")) << again;
@@ -97,7 +97,7 @@ TEST(LanguageTest, WhatPythonReadsThisReads) {
                     "print(-(1 - 2) * 3)\r\n"),
             "15\n4\n3\n");
   EXPECT_EQ(Printed("def f(a):\n    return a * a\nprint(f(-5))"), "25\n");
-  // Names are a function's own.
+  // Each function has its own names.
   EXPECT_EQ(Printed("x = 1\n"
                     "def f(x):\n"
                     "    x = x + 1\n"
@@ -137,7 +137,7 @@ TEST(LanguageTest, ValuesUsedTwiceAreVariables) {
             "side = 1 + 2\n"
             "print(side * side)\n"
             "print((-(side - 1) * (2 * 3)) * -4)\n");
-  // What Fuse makes has no words in the language.
+  // The language has no words for Fuse's regions.
   ir::Fuse(program);
   EXPECT_THROW(ToPython(program), std::invalid_argument);
 }
@@ -190,7 +190,7 @@ TEST(LanguageTest, ErrorsSayWhatIsWrong) {
       {"def f(a):\n    return a\n    a = 1", "3:5", "expected 0 spaces"},
       {"def f(a):\n    return a\nx = f(1, 2)", "3:5", "1 argument; got 2"},
       {"def f():\n    return 1\nx = f(1)", "3:5", "takes 0 arguments; got 1"},
-      // What a line looks like.
+      // The form of a line.
       {"x", "1:2", "expected \"=\"; got the end of the line"},
       {"print(1", "1:8", "expected \")\"; got the end of the line"},
       {"print()", "1:7", "expected a number, a name or \"(\"; got \")\""},
@@ -239,7 +239,7 @@ std::string Chain(int functions, int calls) {
 }
 
 TEST(LanguageTest, Limits) {
-  // Calls of calls; the next is too much.
+  // Nested calls; one level more is too much.
   EXPECT_EQ(Printed(Chain(15, 2)), "16384\n");
   EXPECT_NE(Error(Chain(90, 2)).find("more than 100000 operations"),
             std::string::npos);
@@ -247,7 +247,7 @@ TEST(LanguageTest, Limits) {
   EXPECT_NE(Error(Chain(101, 1)).find("calls are nested more than 100 deep"),
             std::string::npos);
   EXPECT_FALSE(Compile(Chain(15'000, 1), "f").ok());
-  // Expressions in each other: parentheses, minuses, calls.
+  // Nested expressions: parentheses, minuses, calls.
   const auto nested = [](const char* open, const char* close, int n) {
     std::string text = "def f(a):\n    return a\nprint(";
     for (int i = 1; i < n; ++i) text += open;

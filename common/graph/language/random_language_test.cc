@@ -1,5 +1,5 @@
-// Random programs through passes, executors and the decompiler print what
-// python3 prints.
+// Random programs, run after passes, by each executor and as decompiled text,
+// print the same as in python3.
 
 #include <chrono>
 #include <cstdio>
@@ -26,8 +26,8 @@
 namespace d2l::language {
 namespace {
 
-// Runs each of the programs of a file, which \x1e separates. Where the language
-// differs, at integers beyond int64, what one prints is "differs" instead.
+// Runs each of the programs of a file, which \x1e separates. A program with
+// integers beyond int64, where the language differs, prints "differs" instead.
 constexpr char kOracle[] = R"(
 import ast, contextlib, io, sys
 
@@ -61,7 +61,7 @@ for program in open(sys.argv[1]).read().split('\x1e'):
 print('\x1e'.join(results), end='')
 )";
 
-// What python3 prints for each.
+// The output of each program in python3.
 std::vector<std::string> InPython(const std::vector<std::string>& programs) {
   const std::string path = testing::TempDir() + "/programs";
   std::ofstream(path) << absl::StrJoin(programs, "\x1e");

@@ -17,7 +17,7 @@ std::int64_t Rounded(std::int64_t bytes) {
          kAlignment;
 }
 
-// The values in memory now, in the order of their places.
+// The values that are in memory now, in the order of their places.
 class Arena {
  public:
   std::int64_t Take(std::int64_t bytes) {
@@ -38,12 +38,12 @@ class Arena {
   std::int64_t bytes_ = 0;
 };
 
-// Whether a fused region has read the argument for the last time when it writes
-// the result.
+// Whether a fused region writes the result only after its last read of the
+// argument.
 bool WritesAfterReading(const Function& body, ValueId argument,
                         ValueId result) {
   for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
-    // The operation that reads it may write it, element by element.
+    // The same operation may read the one and write the other, by element.
     if (node->outputs[0] == result) return true;
     if (std::find(node->inputs.begin(), node->inputs.end(), argument) !=
         node->inputs.end()) {
@@ -53,8 +53,8 @@ bool WritesAfterReading(const Function& body, ValueId argument,
   return false;
 }
 
-// Whether output number `output` of the node may be written over the inputs
-// with that root: all of them are all of its elements, in order.
+// Whether output number `output` of the node may overwrite the inputs with that
+// root: each of these must be all of the memory's elements, in order.
 bool MayOverwrite(const Function& function, const Storages& storages,
                   const Node& node, std::size_t output, ValueId root) {
   const Tensor& to = function.type(node.outputs[output]);
@@ -98,7 +98,7 @@ MemoryPlan PlanMemory(const Function& function, const Storages& storages,
   }
   for (std::size_t i = 0; i < function.nodes.size(); ++i) {
     const Node& node = function.nodes[i];
-    // Roots that this node uses for the last time, and that are still there.
+    // The roots that this node uses last, and that still have memory.
     std::vector<ValueId> dying;
     for (const ValueId value : node.inputs) {
       const ValueId root = storages.root[value];
@@ -123,7 +123,7 @@ MemoryPlan PlanMemory(const Function& function, const Storages& storages,
       ++plan.in_place;
     }
     for (const ValueId root : dying) arena.Return(plan.offset[root]);
-    for (const ValueId output : node.outputs) {  // that nobody uses
+    for (const ValueId output : node.outputs) {  // outputs that nothing uses
       if (wanted[output] && storages.root[output] == output &&
           last[output] == static_cast<int>(i)) {
         arena.Return(plan.offset[output]);

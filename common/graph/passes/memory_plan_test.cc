@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<Tensor>;
 
-// What lies between the operations.
+// The plan for the values between the operations.
 MemoryPlan PlanOf(const Function& function) {
   const Storages storages(function);
   std::vector<bool> wanted(function.values.size(), false);
@@ -36,7 +36,7 @@ TEST(MemoryPlanTest, AChainNeedsOneBlock) {
   const MemoryPlan plan = PlanOf(graph.main());
   EXPECT_EQ(plan.arena_bytes, 448);  // 400 bytes, to a multiple of 64
   EXPECT_EQ(plan.in_place, 3);
-  // The interpreter has an operand and a result at once.
+  // The interpreter holds an operand and a result at the same time.
   EXPECT_EQ(PeakBytes(graph), 800);
 }
 
@@ -69,8 +69,8 @@ TEST(MemoryPlanTest, AViewKeepsItsMemory) {
   EXPECT_EQ(plan.arena_bytes, 2 * 64);
 }
 
-// Two results of a region, of which the first is written before the argument
-// has been read for the last time.
+// A region with two results, the first of which is written before the last read
+// of the argument.
 TEST(MemoryPlanTest, AFusedRegionReadsBeforeItWrites) {
   const auto fn = [](bool last) {
     return [last](const Values& in) -> Values {
@@ -85,7 +85,7 @@ TEST(MemoryPlanTest, AFusedRegionReadsBeforeItWrites) {
     Fuse(graph);
     ASSERT_EQ(CountOperations(graph), 3);
     const MemoryPlan plan = PlanOf(graph.main());
-    // Over x lies the result that is made when x has been read.
+    // The result that is made after the last read of x overwrites x.
     const Node& fused = graph.main().nodes[1];
     ASSERT_EQ(fused.outputs.size(), 2u);
     const std::int64_t x = plan.offset[fused.inputs[0]];
@@ -94,7 +94,7 @@ TEST(MemoryPlanTest, AFusedRegionReadsBeforeItWrites) {
   }
 }
 
-// What lives at the same time lies apart.
+// Values that are alive at the same time do not overlap.
 TEST(MemoryPlanTest, RandomPrograms) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     const RandomProgram program(seed, Device());
@@ -116,7 +116,7 @@ TEST(MemoryPlanTest, RandomPrograms) {
           plan.offset[a] + BytesOf(f.type(static_cast<int>(a)));
       EXPECT_LE(a_end, plan.arena_bytes);
       for (std::size_t b = 0; b < a; ++b) {
-        // An operation may write over what it reads.
+        // An operation may overwrite its operand.
         if (plan.offset[b] < 0 || made[a] >= last[b] || made[b] >= last[a]) {
           continue;
         }

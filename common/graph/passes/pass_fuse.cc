@@ -9,11 +9,11 @@
 namespace d2l::ir {
 namespace {
 
-// A group's operations run together, where the last of them stood. So nothing
-// outside of it may use one of its values before that.
+// A group's operations run together, at the place of the last of them. So
+// nothing outside of the group may use one of its values before that.
 struct Group {
   std::vector<int> nodes;
-  bool closed = false;  // somebody else has used a value
+  bool closed = false;  // another node has used a value
   int merged_into = -1;
 };
 
@@ -32,7 +32,7 @@ class Fuser {
       for (const ValueId value : node.inputs) ++uses[value];
     }
     std::vector<bool> gone(count, false);
-    std::map<int, Node> fused;  // by the place
+    std::map<int, Node> fused;  // by the place of the last node
     for (const Group& group : groups_) {
       if (group.merged_into >= 0 || group.nodes.size() < 2) continue;
       for (const int i : group.nodes) gone[i] = true;

@@ -71,7 +71,7 @@ TEST(FuseTest, WhatGoesTogether) {
                 },
                 inputs),
             (Counts{1, 0}));
-  // The inputs of a reduction, and what is done with its result.
+  // The inputs of a reduction, and operations on its result.
   EXPECT_EQ(Fused(
                 [](const Values& in) -> Values {
                   const Tensor m = Max(Relu(in[0]) * 2, {0}, true);
@@ -98,7 +98,7 @@ TEST(FuseTest, WhatDoesNot) {
       Fused([](const Values& in) -> Values { return {(in[1] * 2) + in[0]}; },
             inputs),
       (Counts{0, 2}));
-  // A matrix product between: its operand is needed before.
+  // A matrix product in between: its operand is needed earlier.
   EXPECT_EQ(Fused(
                 [](const Values& in) -> Values {
                   const Tensor a = in[0] * 2;
@@ -107,14 +107,14 @@ TEST(FuseTest, WhatDoesNot) {
                 },
                 inputs),
             (Counts{0, 4}));
-  // Columns, and what is not contiguous.
+  // Columns, and operands that are not contiguous.
   EXPECT_EQ(Fused(
                 [](const Values& in) -> Values {
                   return {T(in[0]) * 2 - in[1][{Range{0, 2}}]};
                 },
                 inputs),
             (Counts{0, 2}));
-  // It may fail.
+  // An operation that may fail late.
   EXPECT_EQ(Fused(
                 [](const Values& in) -> Values {
                   const Tensor n = To(in[0], DType::kInt64);

@@ -46,7 +46,7 @@ class Inliner {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       map[from.arguments[i]] = arguments[i];
     }
-    CheckCount(++copied_);  // of a function of calls alone, too
+    CheckCount(++copied_);  // also for a function that only calls
     for (const Node& node : from.nodes) {
       Node copy = node;
       for (ValueId& value : copy.inputs) value = map[value];
@@ -69,7 +69,7 @@ class Inliner {
       }
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         map[node.outputs[i]] = outputs[i];
-        // What a call returns may have its name already.
+        // A returned value may have its name already.
         std::string& name = to_.values[outputs[i]].name;
         if (keeps_names && name.empty()) {
           name = from.values[node.outputs[i]].name;

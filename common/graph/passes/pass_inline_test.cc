@@ -16,7 +16,7 @@ Tensor Floats(const Shape& shape) {
   return TypeOf(ValueSpec{shape, DType::kFloat32, Device()});
 }
 
-// A number is added if the operation is given one operand.
+// `number` is the second operand if the operation is given one operand.
 BinaryPrimitive Binary(kernels::BinaryOp op, double number = 0) {
   return {op,
           number == 0 ? BinaryPrimitive::Which::kNone
@@ -81,7 +81,7 @@ TEST(InlineTest, CallsInCallsAndWritesToArguments) {
   graph.functions.push_back(main);
   const std::vector<std::string> before = Bits(ir::Run(graph, {Ones({2})}));
   EXPECT_EQ(before[1], Bits(Full({2}, 4)));
-  // What a call may write is left as it is.
+  // Simplify leaves values alone that a call may write.
   Simplify(graph);
   MergeCommonSubexpressions(graph);
   RemoveDeadCode(graph);

@@ -14,7 +14,7 @@ using kernels::BinaryOp;
 using kernels::UnaryOp;
 using Which = BinaryPrimitive::Which;
 
-// Whether it is its operand, of that dtype, bit for bit.
+// Whether the result is the operand, of that dtype, bit for bit.
 bool IsIdentity(const BinaryPrimitive& binary, DType dtype) {
   if (binary.which == Which::kNone) return false;
   const double number = binary.scalar.To<double>();
@@ -22,7 +22,7 @@ bool IsIdentity(const BinaryPrimitive& binary, DType dtype) {
   switch (binary.op) {
     case BinaryOp::kMultiply:
       return number == 1;
-    case BinaryOp::kDivide:  // of integers, it gives floats
+    case BinaryOp::kDivide:  // gives floats for integers
       return second && number == 1 && IsFloatingPoint(dtype);
     case BinaryOp::kSubtract:  // -0.0 - 0.0 is -0.0
       return second && number == 0 &&
@@ -64,12 +64,12 @@ class Simplifier {
     return made_by_[value] < 0 ? nullptr : &function_.nodes[made_by_[value]];
   }
 
-  // An earlier value that is equal to the node's, or its own.
+  // An earlier value that is equal to the node's value, or that value itself.
   ValueId SameAs(const Node& node) const {
     const ValueId self = node.outputs[0];
     const Primitive& primitive = *node.op.primitive;
     if (IsView(primitive)) return SameView(self);
-    // What the program returns has memory of its own.
+    // A value that the program returns has its own memory.
     if (storages_.escapes(self)) return self;
     if (const auto* binary = dynamic_cast<const BinaryPrimitive*>(&primitive)) {
       const ValueId x = node.inputs[0];
@@ -88,7 +88,7 @@ class Simplifier {
       if (inner == nullptr || inner->op != unary->op) return self;
       if (unary->op == UnaryOp::kRelu) return x;
       const ValueId innermost = inner_node->inputs[0];
-      // It may have been written since.
+      // A pinned value may have been written in between.
       if (unary->op == UnaryOp::kNegative && IsPlain(innermost) &&
           !storages_.pinned(innermost)) {
         return innermost;
@@ -97,15 +97,15 @@ class Simplifier {
     return self;
   }
 
-  // Whether it lies in memory as an operation's result does: what is inferred
-  // from that (views, layouts) then holds for it too.
+  // Whether the value's layout is that of an operation's result: types inferred
+  // from that (views, layouts) are then right for the value, too.
   bool IsPlain(ValueId value) const {
     const Tensor& type = function_.type(value);
     return type.offset() == 0 &&
            type.strides() == ContiguousStrides(type.shape());
   }
 
-  // A value that the view is a view of, and is the same.
+  // A base of the view that has the same type, or the view itself.
   ValueId SameView(ValueId view) const {
     const Tensor& type = function_.type(view);
     ValueId base = view;
@@ -127,7 +127,7 @@ class Simplifier {
   Function& function_;
   const Storages storages_;
   std::vector<ValueId> map_;
-  std::vector<int> made_by_;  // the node
+  std::vector<int> made_by_;  // the index of the node
 };
 
 }  // namespace

@@ -26,8 +26,8 @@ Tensor SpecialValues(DType dtype) {
   return To(x, dtype);
 }
 
-// How many operations of fn are left. The concatenation copies every bit, and
-// gives the result memory of its own.
+// The number of fn's operations that remain. The concatenation copies every
+// bit, and gives the result its own memory.
 int Left(const std::function<Tensor(const Tensor&)>& fn,
          DType dtype = DType::kFloat32) {
   const Values inputs = {SpecialValues(dtype)};
@@ -95,7 +95,7 @@ TEST(SimplifyTest, ViewsThatLeadBack) {
   EXPECT_EQ(views([](const Tensor& x) { return Slice(T(T(x)), 0, 1); }), 1u);
 }
 
-// The result of x*1 is a tensor of its own, and so is one that is written.
+// The result of x*1 has its own memory, and so has a value that is written.
 TEST(SimplifyTest, ResultsAndWrittenValuesStay) {
   const auto fn = [](const Values& in) -> Values {
     Tensor written = in[0] * 1;
@@ -111,7 +111,7 @@ TEST(SimplifyTest, ResultsAndWrittenValuesStay) {
   EXPECT_EQ(Bits(x), Bits(Ones({3, 4})));
 }
 
-// Of a value that is written between the two, and not touched by the second.
+// The value is written between the two; the second negation does not see it.
 TEST(SimplifyTest, AWriteBetweenTwoNegations) {
   const auto fn = [](const Values& in) -> Values {
     Tensor x = in[0] * 2;
@@ -125,7 +125,7 @@ TEST(SimplifyTest, AWriteBetweenTwoNegations) {
   EXPECT_EQ(Bits(ir::Run(graph, inputs)), Bits(fn(inputs)));
 }
 
-// A view of a slice begins elsewhere than one of a tensor of its own.
+// A view of a slice has another offset than a view of a new tensor.
 TEST(SimplifyTest, SlicesTimesOne) {
   Left([](const Tensor& x) { return Slice(Slice(x, 0, 1) * 1, 0, 1); });
   Left([](const Tensor& x) { return T(x) * 1 - 1; });

@@ -19,7 +19,7 @@
 namespace d2l::ir {
 namespace {
 
-// Whether it computes the same again, from and to memory that nothing writes.
+// Whether it always computes the same, and nothing writes its memory.
 bool IsRepeatable(const Node& node, const Function& function,
                   const Storages& storages) {
   return node.kind == NodeKind::kOp &&
@@ -29,7 +29,7 @@ bool IsRepeatable(const Node& node, const Function& function,
 
 void FoldFunction(Function& function) {
   const Storages storages(function);
-  // The values that are known: constants and views of them.
+  // The known values: constants and views of them.
   std::vector<Tensor> known(function.values.size());
   for (Node& node : function.nodes) {
     if (node.kind == NodeKind::kConstant) {
@@ -49,7 +49,7 @@ void FoldFunction(Function& function) {
       known[output] = Replay(node.op, inputs);
       continue;
     }
-    // A creation that the program returns is as cheap as a copy of it.
+    // Returning a creation costs no more than copying a constant.
     if ((storages.escapes(output) && inputs.empty()) ||
         BytesOf(function.type(output)) > kMaxFoldedBytes) {
       continue;
@@ -79,7 +79,7 @@ void Merge(Function& function) {
     }
     const ValueId output = node.outputs[0];
     const auto [first, is_new] = seen.emplace(key, output);
-    // Two results that are returned do not share memory.
+    // Two returned results must not share memory.
     if (is_new || storages.escapes(output)) continue;
     map[output] = first->second;
   }
@@ -133,8 +133,8 @@ std::vector<PassReport> Optimize(
     const char* name;
     void (*run)(Graph&);
   };
-  // Folding and simplifying leave code that is dead; what is dead would keep
-  // groups from being fused.
+  // Folding and simplifying leave dead code, which would keep groups from being
+  // fused.
   static constexpr Pass kPasses[] = {
       {"as it came", [](Graph&) {}},
       {"inline", Inline},

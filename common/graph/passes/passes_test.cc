@@ -16,7 +16,7 @@ namespace {
 
 using Values = std::vector<Tensor>;
 
-// How many operations the pass leaves.
+// The number of operations that remain after the pass.
 int Operations(void (*pass)(Graph&), const TensorFunction& fn,
                const Values& inputs) {
   Graph graph = Trace(fn, inputs);
@@ -40,7 +40,7 @@ TEST(FoldTest, ConstantsAreComputedOnce) {
       2);
 }
 
-// Each call returns numbers of its own.
+// Each call returns its own tensors.
 TEST(FoldTest, ResultsAreFoldedToo) {
   Graph graph = Trace(
       [](const Values&) -> Values {
@@ -65,7 +65,7 @@ TEST(FoldTest, KeepsWhatMayChangeAndWhatIsLarge) {
   EXPECT_EQ(
       Operations(Fold, [&](const Values&) -> Values { return {-w + 1}; }, {}),
       2);
-  // Too large; the result of the reduction is not, but it has no constant.
+  // The sum's operand is too large, so the sum has no constant operand.
   EXPECT_EQ(Operations(Fold,
                        [](const Values& in) -> Values {
                          return {in[0] + Sum(Ones({2000}))};
@@ -121,7 +121,7 @@ TEST(CommonSubexpressionsTest, OtherAttributesAndOrderAreOther) {
                        },
                        {Ones({2}), Ones({2})}),
             11);
-  // 0.0 and -0.0 are other numbers.
+  // 0.0 and -0.0 are different numbers.
   EXPECT_EQ(Operations(MergeCommonSubexpressions,
                        [](const Values& in) -> Values {
                          return {(in[0] + 0.0) * (in[0] + -0.0)};
@@ -190,7 +190,7 @@ TEST(DeadCodeTest, KeepsWritesDrawsAndWhatMayFail) {
                        },
                        {Ones({2})}),
             8);
-  // Of floating-point numbers, nothing fails.
+  // Floating-point division cannot fail.
   EXPECT_EQ(Operations(RemoveDeadCode,
                        [](const Values& in) -> Values {
                          const Tensor unused =

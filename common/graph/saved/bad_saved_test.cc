@@ -41,7 +41,7 @@ class BadSavedTest : public testing::Test {
   void Write(const std::string& bytes) const {
     std::ofstream(path(), std::ios::binary) << bytes;
   }
-  // What is said of the file, without its folder.
+  // The error for the file, without its folder.
   std::string Error() const {
     return absl::StrReplaceAll(ErrorOf(LoadProgram(prefix_).status()),
                                {{prefix_, "P"}});
@@ -59,7 +59,7 @@ TEST_F(BadSavedTest, NoBeginningOfAFileIsLoaded) {
   }
 }
 
-// It is refused, or makes a program that can be written again.
+// The file is refused, or gives a program that can be saved again.
 TEST_F(BadSavedTest, ChangedBytesDoNoHarm) {
   int loaded = 0;
   for (std::size_t i = 0; i < bytes_.size(); ++i) {
@@ -131,7 +131,7 @@ std::string ErrorOfJson(const std::string& json) {
   const safetensors::NamedTensors tensors = {{"w", Ones({2, 3})}};
   return ErrorOf(ProgramFromJson(json, tensors).status());
 }
-// Of its first node, changed.
+// The error after `change` has changed the first node.
 std::string ErrorOfNode(const std::function<void(Json&)>& change,
                         const std::string& op = "relu") {
   Json node = Op(op);
@@ -233,7 +233,7 @@ TEST(BadProgramTest, SaysWhatIsWrongAndWhere) {
   }
 }
 
-// The words are the reader's, and not those of nlohmann's exceptions.
+// The messages are the reader's, not those of nlohmann's exceptions.
 TEST(BadProgramTest, ErrorsNameNoException) {
   for (const char* const json : {"{", R"({"version": 3})", R"([])"}) {
     EXPECT_THAT(ErrorOfJson(json), Not(HasSubstr("exception"))) << json;
@@ -276,7 +276,7 @@ TEST(BadProgramTest, TheBytesOfAllValuesAreBounded) {
   EXPECT_EQ(ErrorOfJson(ProgramOf({ones, ones, ones, ones}).dump()), "none");
   EXPECT_THAT(ErrorOfJson(ProgramOf({ones, ones, ones, ones, ones}).dump()),
               HasSubstr("values of more than 17592186044416 bytes"));
-  // A view needs none.
+  // A view needs no memory.
   Json view = Op("expand", {{"shape", "(100000000000000, 2, 3)"}});
   view["outputs"] = Json::array({Type({100000000000000, 2, 3})});
   EXPECT_EQ(ErrorOfJson(ProgramOf({view, view}).dump()), "none");

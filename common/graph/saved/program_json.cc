@@ -1,4 +1,4 @@
-// Programs as JSON, written and read.
+// Writing and reading programs as JSON.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,7 +30,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of all values, so that no sum of them overflows.
+// The bytes of all values; no sum of them overflows.
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 44;
 
 class Writer {
@@ -40,7 +40,7 @@ class Writer {
 
   Json Write() {
     const Function& function = graph_.main();
-    // Weights first: constants have names that are left.
+    // Weights come first: constants then take names that are free.
     for (const Node& node : function.nodes) {
       if (node.kind != NodeKind::kWeight) continue;
       const Weight& weight = graph_.weights[node.index];
@@ -105,7 +105,7 @@ class Writer {
         json["constant"] = name;
         break;
       }
-      default:  // no call and no fused region is left
+      default:  // there are no calls and no fused regions
         const Primitive& primitive = *node.op.primitive;
         if (primitive.effect() == Effect::kHostData) {
           throw std::invalid_argument(
@@ -150,7 +150,7 @@ class Reader {
     return std::move(graph_);
   }
 
-  // What is read: the program, and a node if it is one of its.
+  // The place that is being read: the program, and one of its nodes if in one.
   const std::string& where() const { return where_; }
 
  private:
@@ -207,7 +207,7 @@ class Reader {
     return Tensor::View(type, 0, spec.shape, Shape(strides));
   }
 
-  // So that no address computed with them overflows.
+  // Ensures that no address computed with the strides overflows.
   static void CheckStrides(const Shape& shape,
                            const std::vector<std::int64_t>& strides) {
     if (strides.size() != shape.size())
@@ -281,7 +281,7 @@ class Reader {
     }
   }
 
-  // As Graph::AddWeight, which looks at all weights.
+  // The same as Graph::AddWeight, which searches all weights.
   int WeightOf(const std::string& name, const Tensor& type) {
     const auto [found, is_new] =
         weights_.emplace(name, static_cast<int>(graph_.weights.size()));
@@ -364,14 +364,14 @@ absl::StatusOr<Graph> ProgramFromJson(std::string_view json,
   } catch (const FormatError& wrong) {
     return error(wrong.what);
   } catch (const Json::exception& wrong) {
-    // Without nlohmann's name for it, "[json.exception.out_of_range.403] ".
+    // Removes nlohmann's prefix, "[json.exception.out_of_range.403] ".
     const std::string_view what = wrong.what();
     return error(what.substr(what.find("] ") + 2));
   } catch (const OutOfMemoryError& wrong) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("%s: %s", reader.where(), wrong.what()));
   } catch (const std::logic_error& wrong) {
-    return error(wrong.what());  // what operations refuse
+    return error(wrong.what());  // an operation refused it
   }
 }
 

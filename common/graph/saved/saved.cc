@@ -35,7 +35,7 @@ Tensor WithStrides(const Tensor& values, const Tensor& type) {
   if (type.is_contiguous() || type.numel() == 0) return values;
   Tensor source = values;
   for (int i = 0; i < type.dim(); ++i) {
-    // Written once; the others are this one.
+    // Only the first of the repeated elements is written.
     if (type.strides()[i] == 0) source = Slice(source, i, 0, 1);
   }
   const Tensor memory = Empty({type.span()}, values.device(), values.dtype());

@@ -19,21 +19,21 @@
 //    "returns": [2]}
 //
 // Values are numbered as they are made: arguments first. Their types are
-// claims, inferred again. "by" is the line of the user, where a layer requested
-// the operation at "at". A type has "strides" unless they are the usual ones.
-// A node in place has a "target", what it writes to; one with "constant" in the
-// place of "op" is the tensor of that name.
+// inferred again and must agree. "by" is the user's line if a layer requested
+// the operation at "at". A type has "strides" unless they are the usual ones. A
+// node in place has a "target", the value that it writes to; a node with
+// "constant" in place of "op" is the tensor of that name.
 //
-// Calls are written in place and fused regions taken apart (Unfuse); loading
-// fuses again. ir::ToText prints what a person reads.
+// Saving inlines calls and splits fused regions (Unfuse); loading fuses again.
+// ir::ToText prints the program for people.
 //
-// A weight is saved with the values that it has then, which saving waits for,
-// and each has memory of its own when it is loaded. Where the program writes to
-// its weights, this goes to the loaded ones, and not to the file.
+// Saving waits for the weights and writes their values of that time. Each
+// loaded weight has its own memory. A program that writes to its weights writes
+// to the loaded ones, not to the file.
 //
-// The file may be untrusted: see LoadProgram. What a program takes is bounded
-// in memory, not in time: two lines can ask for a sum of 10^12 numbers. Whoever
-// runs a stranger's program sets the limit, as `timeout 600 run_program` does.
+// The file may be untrusted: see LoadProgram. A program's memory is bounded,
+// its time is not: two lines can request a sum of 10^12 numbers. Users who run
+// a stranger's program set a limit, for example with `timeout 600 run_program`.
 // Thread-safe.
 
 #ifndef D2L_COMMON_GRAPH_SAVED_SAVED_H_
@@ -55,30 +55,29 @@ namespace d2l::ir {
 inline constexpr std::int64_t kSavedVersion = 3;
 
 // Throws std::invalid_argument for a graph that is not valid, or that holds
-// "from_vector". Errors: of the file;
-// FailedPrecondition if the program writes to weights that share memory, since
-// loaded ones would not.
+// "from_vector". Errors: of the file; FailedPrecondition if the program writes
+// to weights that share memory, since loaded weights would not.
 absl::Status SaveProgram(const Graph& graph, const std::string& prefix);
 
-// The program. All of it is on `device`, whatever devices
-// it was saved on.
+// Loads the program. All of it is on `device`, whatever devices it was saved
+// on.
 //
 // Errors: InvalidArgument, which names the file, and the program and node, for
 // a file that is damaged; Unimplemented for another version; NotFound;
-// ResourceExhausted if weights or values need more memory than there is.
+// ResourceExhausted if there is too little memory for the weights or values.
 absl::StatusOr<Graph> LoadProgram(const std::string& prefix,
                                   Device device = Device());
 
 // The JSON, and the tensors that it names, which must be on `device` to be
-// read. graph: valid, without calls and fused regions.
+// loaded. `graph` is valid, without calls and fused regions.
 std::string ProgramToJson(const Graph& graph,
                           safetensors::NamedTensors& tensors);
 absl::StatusOr<Graph> ProgramFromJson(std::string_view json,
                                       const safetensors::NamedTensors& tensors,
                                       Device device = Device());
 
-// The values in memory of the strides that the type has; `values` itself if it
-// is contiguous. Of values that a stride of 0 repeats, the first counts.
+// The values in memory with the strides of the type; `values` itself if it is
+// contiguous. Where a stride of 0 repeats a value, the first copy counts.
 Tensor WithStrides(const Tensor& values, const Tensor& type);
 
 }  // namespace d2l::ir

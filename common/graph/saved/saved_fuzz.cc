@@ -1,5 +1,5 @@
-// Whatever the JSON of a program is, the answer is a program that is written
-// and read back, or an error that says something. A small one is run as well.
+// For any JSON, the result is a program that can be written and read back, or
+// an error with a message. A small program is run as well.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ void Check(bool right) {
   if (!right) std::abort();
 }
 
-// Also views, which a reduction would step through.
+// Views count, too, because a reduction would step through them.
 bool IsSmall(const d2l::ir::Function& function) {
   std::int64_t left = 100'000;
   for (const d2l::ir::Value& value : function.values) {
@@ -40,7 +40,7 @@ d2l::Tensor Zeros(const d2l::Tensor& type) {
   return d2l::View(memory, type.shape());
 }
 
-// It may fail, late or at once.
+// The program may fail, late or at once.
 void Run(d2l::ir::Graph graph) {
   try {
     std::vector<d2l::Tensor> arguments;

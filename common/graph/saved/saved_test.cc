@@ -48,8 +48,8 @@ TEST(SavedTest, ALoadedProgramRunsAsTheSavedOne) {
   }
 }
 
-// Other layouts than row by row, and repeated elements, are the loaded ones'
-// too: the program's types say so.
+// Loaded weights keep layouts other than row by row, and repeated elements: the
+// program's types hold them.
 TEST(SavedTest, WeightsKeepTheirStrides) {
   const std::string prefix = NewPrefix();
   const Tensor a = T(Rand({3, 4})), b = Expand(Rand({4, 1}), {4, 3});
@@ -89,7 +89,7 @@ TEST(SavedTest, TheProgramMovesToTheDevice) {
   }
 }
 
-// What a program writes to its weights is not seen in the files.
+// A program's writes to its weights do not change the files.
 TEST(SavedTest, WrittenWeightsAreTheLoadedOnes) {
   const std::string prefix = NewPrefix();
   Tensor count = Full({2}, 5);

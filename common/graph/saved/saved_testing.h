@@ -1,4 +1,4 @@
-// For tests of saved programs: where they lie, and a program to save.
+// For tests of saved programs: a directory, and a program to save.
 
 #ifndef D2L_COMMON_GRAPH_SAVED_SAVED_TESTING_H_
 #define D2L_COMMON_GRAPH_SAVED_SAVED_TESTING_H_
@@ -40,7 +40,7 @@ inline std::string ErrorOf(const absl::Status& status) {
   return status.ok() ? "none" : std::string(status.message());
 }
 
-// An MLP; the weights are those of its moment.
+// An MLP; the weights are random.
 struct Mlp {
   explicit Mlp(Device device = Device())
       : w0(Rand({5, 3}, device)),

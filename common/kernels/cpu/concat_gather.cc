@@ -19,9 +19,9 @@ namespace {
 // Throws std::out_of_range if one of index[begin, end) is not in [0, size).
 void CheckIndices(const std::int64_t* index, std::int64_t size,
                   std::int64_t begin, std::int64_t end) {
-  // The sign of an index that is negative, or of what is left up to the last
-  // valid one if it is too large. Without a comparison the compiler
-  // vectorises this for every processor.
+  // The sign bit of the index, if that is negative, or of last - index, if the
+  // index is too large. Without a comparison the compiler vectorises this for
+  // every processor.
   const std::uint64_t last = static_cast<std::uint64_t>(size) - 1;
   std::uint64_t signs = 0;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -39,11 +39,11 @@ void CheckIndices(const std::int64_t* index, std::int64_t size,
   }
 }
 
-// What is worth a thread of its own.
+// The work that is worth a thread of its own.
 constexpr std::int64_t kGrainBytes = 128 << 10;
 constexpr std::int64_t kGrainElements = 32 << 10;
 
-// How many rows make a grain.
+// The number of rows in a grain.
 std::int64_t GrainRows(std::int64_t row_bytes) {
   return kGrainBytes / std::max<std::int64_t>(row_bytes, 1) + 1;
 }
@@ -54,7 +54,7 @@ struct Cat {
   std::int64_t outer;
   char* out;
   std::int64_t row_bytes;  // of out
-  // So many fit into a slot of the queue beside the rest.
+  // This many fit into a slot of the queue beside the other fields.
   absl::InlinedVector<CatPiece, 3> pieces;
 };
 
@@ -69,9 +69,9 @@ void CopyRows(char* out, std::int64_t out_stride, const char* in,
   }
 }
 
-// Of the output rows [begin, end), and of each row bytes [first, last): of each
-// piece as many rows at once as keep that part of out in the cache. With pieces
-// of one element this is a transposition in tiles.
+// Writes bytes [first, last) of each of the output rows [begin, end). From each
+// piece it copies as many rows at once as keep that part of out in the cache.
+// With pieces of one element this is a transposition in tiles.
 void CatBlock(const Cat& cat, std::int64_t begin, std::int64_t end,
               std::int64_t first, std::int64_t last) {
   constexpr std::int64_t kTileBytes = 16 << 10;
@@ -91,7 +91,7 @@ void CatBlock(const Cat& cat, std::int64_t begin, std::int64_t end,
                              row * piece.bytes + (from - at);
       at += piece.bytes;
       if (bytes <= 0) continue;
-      // With a constant for the size it is two instructions, not a call.
+      // A constant size makes it two instructions instead of a call.
       const auto copy = bytes != piece.bytes ? CopyRows<0>
                         : bytes == 1         ? CopyRows<1>
                         : bytes == 4         ? CopyRows<4>
@@ -103,7 +103,7 @@ void CatBlock(const Cat& cat, std::int64_t begin, std::int64_t end,
   }
 }
 
-// Threads share the rows or, of few, the bytes of each.
+// Threads share the rows or, if there are few, the bytes of each row.
 void RunCat(const Cat& cat) {
   constexpr std::int64_t kFewRows = 16;
   if (cat.outer < kFewRows) {
@@ -121,11 +121,11 @@ void RunCat(const Cat& cat) {
 
 // ---- Index.
 
-// The loops below have all they need in variables of their own: memory that
-// they write could be that of an IndexArgs, for all the compiler knows.
+// The loops below keep all they need in local variables: for all the compiler
+// knows, the memory that they write could be that of an IndexArgs.
 
 // Row r = o * count + i of out is row index[i] of in's block o. kBytes is the
-// size of a row, or 0 for any.
+// size of a row, or 0 for any size.
 template <std::int64_t kBytes>
 void SelectRows(const IndexArgs& args, std::int64_t begin, std::int64_t end) {
   const std::int64_t bytes =
@@ -149,7 +149,7 @@ void SelectRows(const IndexArgs& args, std::int64_t begin, std::int64_t end) {
 
 template <std::int64_t kBytes>
 void Select(const IndexArgs& args) {
-  // Before anything is copied: an index is used `outer` times.
+  // The check comes before any copy: an index is used `outer` times.
   ParallelFor(args.count, kGrainElements,
               [&](std::int64_t begin, std::int64_t end) {
                 CheckIndices(args.index, args.size, begin, end);
@@ -162,12 +162,12 @@ void Select(const IndexArgs& args) {
               });
 }
 
-// Elements [begin, end) of out, their indices known to be good.
+// Writes elements [begin, end) of out; their indices have been checked.
 template <std::int64_t kBytes>
 void GatherElements(const IndexArgs& args, std::int64_t begin,
                     std::int64_t end) {
-  // Elements of one run come from columns side by side, or, if there is only
-  // one column, all from that.
+  // The elements of one run come from neighbouring columns, or all from the
+  // only column.
   const bool one_column = args.inner == 1;
   const std::int64_t run = one_column ? args.count : args.inner;
   const std::int64_t runs = one_column ? 1 : args.count;  // of a block
@@ -198,7 +198,7 @@ void GatherElements(const IndexArgs& args, std::int64_t begin,
 
 template <std::int64_t kBytes>
 void Gather(const IndexArgs& args) {
-  // Few enough that they are still in the cache after the check.
+  // So few that they are still in the cache after the check.
   constexpr std::int64_t kBatch = 1 << 10;
   ParallelFor(args.outer * args.count * args.inner, kGrainElements,
               [&](std::int64_t begin, std::int64_t end) {
@@ -212,8 +212,8 @@ void Gather(const IndexArgs& args) {
 
 // ---- IndexAdd.
 
-// Blocks [o_begin, o_end), columns [begin, end) of them: threads never share an
-// element of out, so the order of the additions is that of the indices.
+// Adds to columns [begin, end) of blocks [o_begin, o_end). Threads never share
+// an element of out, so the order of the additions is that of the indices.
 template <typename T>
 void Add(const IndexAddArgs& args, std::int64_t o_begin, std::int64_t o_end,
          std::int64_t begin, std::int64_t end) {
@@ -271,7 +271,7 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const IndexArgs& args) {
-  // Picking single elements of a vector is gathering.
+  // For a vector, selecting is the same as gathering.
   if (args.op == IndexOp::kGather || (args.outer == 1 && args.inner == 1)) {
     switch (args.element_size) {
       case 1:

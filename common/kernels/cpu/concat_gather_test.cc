@@ -29,14 +29,14 @@ Bytes RandomBytes(std::int64_t n, std::mt19937& random) {
   return bytes;
 }
 
-// Memory for an output, poisoned, with guards and not aligned.
+// Memory for an output: poisoned, between guards, and not aligned.
 class Output {
  public:
   explicit Output(std::int64_t bytes)
       : memory_(static_cast<std::size_t>(bytes) + 2 * kGuards, kPoison) {}
 
   void* data() { return memory_.data() + kGuards; }
-  // What was written, if that was nowhere else.
+  // Returns what was written; checks that nothing else was.
   Bytes Read() const {
     for (std::size_t i = 0; i < kGuards; ++i) {
       EXPECT_EQ(memory_[i], kPoison);
@@ -52,7 +52,7 @@ class Output {
 };
 
 // Runs what `enqueue` puts on a stream of a device with `cores` cores, and
-// returns what it failed with.
+// returns the error.
 template <typename Enqueue>
 std::string Run(int cores, Enqueue enqueue) {
   CpuStream stream(kDevice, 0, StreamOptions(),
@@ -159,7 +159,7 @@ std::int64_t IndexCount(const IndexCase& c) {
   return c.op == IndexOp::kSelect ? c.count : c.outer * c.count * c.inner;
 }
 
-// What it fails with; and, if that is nothing, whether the result is right.
+// Returns the error, if there is one; else checks the result.
 std::string RunIndex(const IndexCase& c, const std::vector<std::int64_t>& index,
                      int cores) {
   std::mt19937 random(7);
@@ -249,7 +249,7 @@ TEST_P(IndexTest, FailsForTheFirstIndexOutOfRange) {
                                      std::int64_t{-1}, kLeast, kMost}) {
         std::vector<std::int64_t> index = Indices(c);
         index[static_cast<std::size_t>(first)] = bad;
-        // Behind it everything is as bad.
+        // Many indices behind the first bad one are bad, too.
         for (std::int64_t i = first + 1; i < n; i += 1 + random_() % 3) {
           index[static_cast<std::size_t>(i)] = 1000;
         }

@@ -28,7 +28,7 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// ---- What is to be done.
+// ---- The operation.
 
 int SizeOf(DType dtype) { return static_cast<int>(DTypeSize(dtype)); }
 
@@ -45,9 +45,9 @@ struct Operand {
   Source source;
   int size;              // of an element in bytes
   const Shape* strides;  // null if there is no layout
-  bool is_number;        // the source is
-  bool may_be_scalar;    // there are loops that take it as one number
-  bool is_scalar;        // set by Plan(): the loop takes it so
+  bool is_number;        // whether source is one
+  bool may_be_scalar;    // whether there are loops that take it as one number
+  bool is_scalar;        // set by Plan(): whether the loop takes one number
 
   // Input `index` of the layout, elements in memory.
   void Set(const void* data, DType dtype, const StridedLayout* layout,
@@ -58,7 +58,7 @@ struct Operand {
     is_number = may_be_scalar = is_scalar = false;
   }
 
-  // The same, elements or one number.
+  // The same, for elements or one number.
   void Set(const Input& input, DType dtype, const StridedLayout* layout,
            int index) {
     Set(input.data, dtype, layout, index);
@@ -68,8 +68,8 @@ struct Operand {
   }
 };
 
-// Filled in where it stays: copies of what was just written bit by bit, and
-// zeros written first, cost as much as the rest of a call.
+// Built in place: copying it just after it was written bit by bit, or filling
+// it with zeros first, costs as much as the rest of a call.
 template <int kInputs>
 struct Operation {
   template <typename Args>
@@ -87,12 +87,12 @@ struct Operation {
   Walk walk;  // set by Plan(), if there is a layout
 };
 
-// Shorter rows are put together to tiles.
+// Shorter rows are combined into tiles.
 constexpr std::int64_t kLeastRow = 32;
 
 // Decides how to walk through memory and which inputs the loop takes as
-// scalars. There is no loop for two scalars alone: one of them is taken as a
-// vector.
+// scalars. There is no loop for two scalars alone: one of them is then treated
+// as a vector.
 template <int kInputs>
 void Plan(Operation<kInputs>& operation) {
   auto& in = operation.in;
@@ -162,7 +162,7 @@ struct ContiguousTask {
     RunContiguous(all);
   }
 };
-// What the queue has room for in a slot's first cache line.
+// The room in the first cache line of a queue's slot.
 static_assert(sizeof(ContiguousTask<2>) <= 48, "");
 
 template <int kInputs>
@@ -214,7 +214,7 @@ bool Convert(const From& from, To& to) {
   return fits;
 }
 
-// At most two dimensions, whose sizes and strides have 32 bits.
+// Has at most two dimensions, whose sizes and strides have 32 bits.
 template <int kInputs>
 struct PlaneTask : Strided<kInputs, 2, std::int32_t> {
   void operator()() const {
@@ -248,7 +248,7 @@ std::uint64_t EnqueueUnaryLoop(CpuStream& stream, const OpLabel& label,
   return Enqueue(stream, label, operation, loop);
 }
 
-// ---- Late errors: integers divided by zero, or to a negative power.
+// ---- Late errors: integers divided by zero, or raised to a negative power.
 
 bool IsBadDivisor(BinaryOp op, std::int64_t divisor) {
   return op == BinaryOp::kFloorDivide ? divisor == 0 : divisor < 0;
@@ -268,7 +268,7 @@ bool IsBadDivisor(BinaryOp op, std::int64_t divisor) {
 template <typename T>
 void CheckRow(BinaryOp op, const T* divisors, std::int64_t stride,
               std::int64_t n, std::int64_t first) {
-  // All of them without a branch, and again if there is a bad one.
+  // Checks all without a branch, and searches only if there is a bad one.
   bool bad = false;
   if (op == BinaryOp::kFloorDivide) {
     for (std::int64_t i = 0; i < n; ++i) bad |= divisors[i * stride] == 0;
@@ -301,8 +301,8 @@ void CheckDivisors(BinaryOp op, const StridedLoop& loop) {
   }
 }
 
-// Integers divided, or to a power. The divisors are looked at before the loop
-// runs: afterwards one may have been overwritten by the result.
+// For integers that are divided or raised to a power. The divisors are checked
+// before the loop runs: the result may overwrite them.
 std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
                              const BinaryArgs& args, Operation<2> operation,
                              LoopFn loop) {
@@ -314,7 +314,7 @@ std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
     return stream.Enqueue(
         label, [op = args.op, divisor] { ThrowBadDivisor(op, divisor, 0); });
   }
-  // Contiguous operands are one row. The loop's scalars stay what they are.
+  // Contiguous operands are one row. The loop's scalars stay scalars.
   const StridedLayout row = {{args.numel}, {1}, {{1}, {1}}};
   const Shape zero = {0};
   if (operation.layout == nullptr) {
@@ -350,7 +350,7 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
       Shape::Filled(args.layout != nullptr ? args.layout->shape.rank() : 0, 0);
   number.strides = &zeros;
   Plan(operation);
-  // A number is not made a vector first.
+  // Copies the number directly: the tiles would first make a vector of it.
   if (operation.walk == Walk::kTiles) operation.walk = Walk::kCopy;
   return Enqueue(stream, label, operation, FillLoop(args.dtype));
 }
@@ -424,7 +424,7 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
           {{}, args.dtype, args.numel, args.out, args.a.data, args.layout},
           loop);
     }
-    // Twice as fast in float, where that is as good.
+    // Float is twice as fast, and is used where it loses nothing.
     wide = args.dtype == DType::kFloat32 &&
            static_cast<double>(static_cast<float>(exponent)) != exponent;
   }

@@ -1,4 +1,4 @@
-// The loops of two operands. A file of their own: they are most of the code.
+// The loops of two operands, in a file of their own: they are most of the code.
 
 #include <array>
 #include <cstddef>
@@ -23,8 +23,8 @@ HWY_BEFORE_NAMESPACE();
 namespace d2l::kernels::cpu {
 namespace HWY_NAMESPACE {
 
-// By Operands, less kScalarScalar. If the order of the operands does not
-// matter, kScalarVector is left to kVectorScalar.
+// By Operands, without kScalarScalar. If the operation commutes, kVectorScalar
+// replaces kScalarVector.
 using LoopsOfDType = std::array<LoopFn, 3>;
 
 template <typename F, typename T>

@@ -1,4 +1,4 @@
-// How a loop is made of a functor: included once per kind of vector, inside
+// Makes a loop of a functor. Included once per kind of vector, inside
 // HWY_NAMESPACE's region (see foreach_target.h).
 
 #if defined(D2L_COMMON_KERNELS_CPU_ELEMENTWISE_LOOPS_INL_H_) == \

@@ -5,8 +5,9 @@
 //                           Operands::kVectorVector);
 //   add(out, a, b, nullptr, n);  // out[i] = a[i] + b[i] for i in [0, n)
 //
-// All of them have one type, so that what drives them (elementwise_run.h) is
-// written once. Loops have no state; out may be the same memory as an operand.
+// All of them have one type, so that the code that runs them
+// (elementwise_run.h) is written once. Loops have no state; out may be an
+// operand's memory.
 // The functions throw std::invalid_argument for a dtype that the operation does
 // not take (op_tables.h).
 
@@ -20,12 +21,12 @@
 
 namespace d2l::kernels::cpu {
 
-// An operand is a vector of n elements or, where the loop is chosen for it, one
-// number. Operands that the function does not have are ignored.
+// An operand is a vector of n elements or one number, as the choice of the loop
+// says. Operands that the function does not have are ignored.
 using LoopFn = void (*)(void* out, const void* a, const void* b, const void* c,
                         std::int64_t n);
 
-// What two operands are: vectors of elements, or one number.
+// Whether each of two operands is a vector of elements or one number.
 enum class Operands {
   kVectorVector,
   kScalarVector,
@@ -40,8 +41,8 @@ constexpr Operands OperandsOf(bool first_is_scalar, bool second_is_scalar) {
   return second_is_scalar ? Operands::kVectorScalar : Operands::kVectorVector;
 }
 
-// The functions below look at what vectors the processor has each time: a few
-// nanoseconds.
+// The functions below check which vectors the processor has at each call, which
+// takes a few nanoseconds.
 
 // a is one number.
 LoopFn FillLoop(DType dtype);
@@ -50,16 +51,16 @@ LoopFn FillLoop(DType dtype);
 LoopFn ArangeLoop(DType dtype);
 LoopFn CopyLoop(DType out_dtype, DType in_dtype);
 LoopFn UnaryLoop(UnaryOp op, DType dtype);
-// To the power of an exponent other than 0 for which there is something faster
-// than kPow; null if there is not.
+// Raises to the power of an exponent other than 0. Null if kPow's loop is the
+// fastest for this exponent.
 LoopFn PowerLoop(double exponent, DType dtype);
-// float32 to the power b, one double.
+// Raises float32 to the power b, one double.
 LoopFn PowerOfFloatLoop();
-// Not kGreater and kGreaterEqual: exchange the operands. Not kScalarScalar;
-// kScalarVector only if the operation does not commute. An integer divided by 0
-// is 0, and so is one to the power of a negative one.
+// There are no loops for kGreater and kGreaterEqual: exchange the operands.
+// There is none for kScalarScalar, and kScalarVector only if the operation does
+// not commute. An integer divided by 0 is 0, and so is 0 to a negative power.
 LoopFn BinaryLoop(BinaryOp op, DType dtype, Operands operands);
-// a is the condition; `operands` is about b and c.
+// a is the condition; `operands` describes b and c.
 LoopFn WhereLoop(DType dtype, Operands operands);
 
 }  // namespace d2l::kernels::cpu

@@ -13,7 +13,7 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// Parts of an operation that are worth another core, in elements.
+// The part of an operation that is worth another core, in elements.
 constexpr std::int64_t kGrain = 1 << 15;
 
 // From this size on an output is written with non-temporal stores, which do not
@@ -21,11 +21,11 @@ constexpr std::int64_t kGrain = 1 << 15;
 // core with 2 MiB of second-level cache: no difference at 4 MiB, a fifth less
 // time at 8 MiB, a quarter at 32 MiB. In place it takes a quarter more.
 constexpr std::int64_t kStreamBytes = 6 << 20;
-// What is computed before it is stored so: stays in the first cache.
+// The buffer for results before they are stored so: it fits the first cache.
 constexpr std::int64_t kBufferBytes = 1 << 12;
 constexpr std::int64_t kLineBytes = 64;
 
-// Elements [begin, end) of contiguous operands.
+// Computes elements [begin, end) of contiguous operands.
 void ComputePart(const ContiguousLoop& loop, void* out, std::int64_t begin,
                  std::int64_t end) {
   const void* in[kMaxInputs];
@@ -42,7 +42,7 @@ void StreamPart(const ContiguousLoop& loop, std::int64_t begin,
   char* const out = static_cast<char*>(loop.out);
   const std::int64_t size = loop.out_size;
   const std::int64_t chunk = kBufferBytes / size;
-  // The first chunk ends where a line does, and so do those behind it.
+  // The first chunk ends where a line does, and so do those after it.
   const auto address = reinterpret_cast<std::uintptr_t>(out + begin * size);
   std::int64_t n =
       chunk - static_cast<std::int64_t>(address % kLineBytes) / size;
@@ -54,7 +54,7 @@ void StreamPart(const ContiguousLoop& loop, std::int64_t begin,
   FinishStream();
 }
 
-// A piece of the last two dimensions: rows [r0, r1), columns [c0, c1).
+// A part of the last two dimensions: rows [r0, r1), columns [c0, c1).
 struct Piece {
   std::int64_t r0, r1, c0, c1;
 };
@@ -91,13 +91,13 @@ void RunRows(const StridedLoop& loop, const Planes& planes,
 
 constexpr std::int64_t kTileElements = 1024;
 
-// Tiles are small enough that the operands' fit into the first cache: those
-// which are not contiguous are copied to where they are.
+// A tile of every operand together fits the first cache: operands that are not
+// contiguous are copied into buffers that stay there.
 void RunTiles(const StridedLoop& loop, const Planes& planes,
               const Piece& piece) {
   alignas(kLineBytes) char buffers[1 + kMaxInputs][kTileElements * 8];
-  // Where an operand's memory runs along the columns, lines are used up within
-  // a tile if it is about square.
+  // If an operand is contiguous along the columns, an about square tile uses
+  // all of each cache line.
   bool transposed = planes.out.col_stride != 1;
   for (int k = 0; k < loop.inputs; ++k) {
     transposed = transposed ||
@@ -121,7 +121,7 @@ void RunTiles(const StridedLoop& loop, const Planes& planes,
         in[k] = plane.At(r, c);
         if (plane.is_scalar || dense(plane)) continue;
         in[k] = buffers[k];
-        // The same row over and over: what the tile above has left will do.
+        // All rows are the same: the copy for the tile above can be used again.
         if (plane.row_stride == 0 && width == all_cols && r != piece.r0) {
           continue;
         }
@@ -198,7 +198,7 @@ void RunStrided(const StridedLoop& loop) {
   for (int d = 0; d < last - 1; ++d) planes *= loop.shape[d];
 
   const bool stream = planes * rows * cols * loop.size[0] >= kStreamBytes;
-  // The rows [r0, r1) of all planes together, their columns [c0, c1).
+  // Runs columns [c0, c1) of rows [r0, r1), counted over all planes.
   const auto run = [&](std::int64_t r0, std::int64_t r1, std::int64_t c0,
                        std::int64_t c1) {
     while (r0 < r1) {
@@ -234,7 +234,7 @@ void RunStrided(const StridedLoop& loop) {
     run(0, all_rows, 0, cols);
     return;
   }
-  // Parts are whole cache lines in both directions, if they can be.
+  // Parts are whole cache lines in both directions, if possible.
   constexpr std::int64_t kUnit = 64;
   const auto grain = [&](std::int64_t other) {
     return (kGrain / other / kUnit + 1) * kUnit;

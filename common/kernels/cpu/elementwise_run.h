@@ -17,11 +17,11 @@
 
 namespace d2l::kernels::cpu {
 
-// Up to here an operation is one call of its loop, or of memcpy.
+// An operation of at most this size is one call of its loop, or of memcpy.
 inline constexpr std::int64_t kLargeBytes = 1 << 16;
 
-// All operands contiguous. Sizes are those of an element in bytes; an input's
-// is 0 if it is one number.
+// All operands are contiguous. Sizes are those of an element in bytes; an
+// input's size is 0 if the input is one number.
 struct ContiguousLoop {
   LoopFn loop;
   void* out;
@@ -33,7 +33,7 @@ struct ContiguousLoop {
 
 void RunContiguous(const ContiguousLoop& loop);
 
-// Copies bytes, likewise.
+// Copies bytes in the same way.
 void CopyContiguous(void* out, const void* in, std::int64_t bytes);
 
 // The address of elements, or the bytes of one number.
@@ -45,7 +45,7 @@ union Source {
 enum class Walk : std::uint8_t {
   // Copies the only input, whose elements have the output's size.
   kCopy,
-  // The loop runs along the last dimension, in which strides are 1, and 0 for a
+  // The loop runs along the last dimension, where every stride is 1, or 0 for a
   // scalar.
   kRows,
   // The loop runs over small blocks, for which operands are made contiguous.
@@ -53,16 +53,16 @@ enum class Walk : std::uint8_t {
   kTiles,
 };
 
-// Operands with strides; operand 0 is the output. kRank and Stride limit the
-// strides that it holds.
+// Operands with strides; operand 0 is the output. kRank and Stride are the
+// largest rank and the type of the strides.
 template <int kInputs, int kRank, typename Stride>
 struct Strided {
   LoopFn loop;  // not for kCopy
   Source source[1 + kInputs];
   Stride strides[1 + kInputs][kRank];
   Stride shape[kRank];
-  bool is_number[1 + kInputs];     // the source is; all strides are 0
-  bool is_scalar[1 + kInputs];     // to the loop; see Walk
+  bool is_number[1 + kInputs];     // whether source is one; all strides are 0
+  bool is_scalar[1 + kInputs];     // for the loop; see Walk
   std::uint8_t size[1 + kInputs];  // of an element in bytes
   std::uint8_t inputs;
   std::uint8_t rank;  // at least 1

@@ -1,4 +1,4 @@
-// Every function, type and layout against the plain formula, element by
+// Compares every function, type and layout with the plain formula, element by
 // element, on each CPU device.
 
 #include <algorithm>
@@ -54,7 +54,7 @@ double PythonFloorDivide(long double a, long double b) {
   return static_cast<double>(std::round(quotient));
 }
 
-// What the element of the result is, of the type of the result.
+// The element of the result, in the type of the result.
 template <typename Out, typename T>
 Out BinaryFormula(BinaryOp op, T a, T b) {
   switch (op) {
@@ -397,7 +397,7 @@ class ElementwiseTest : public testing::TestWithParam<Device> {
   void SetUp() override { stream_ = MakeStream(GetParam()); }
   CpuStream& stream() { return static_cast<CpuStream&>(*stream_); }
 
-  // Checks an output of a case against `expected` of the element.
+  // Compares an output of a case with `expected`, called for each element.
   template <typename Out>
   static void Check(const Guarded<Out>& out, const LayoutCase& layout,
                     double ulps, const std::string& what,
@@ -429,7 +429,7 @@ void ForEachDType(F f) {
   f(uint8_t{});
 }
 
-// Collapses `layout`; returns it, or null if it is not needed.
+// Collapses `layout`; returns it, or null if no layout is needed.
 const StridedLayout* Collapsed(StridedLayout& layout, int inputs) {
   return Collapse(layout, inputs) ? nullptr : &layout;
 }
@@ -483,7 +483,7 @@ TEST_P(ElementwiseTest, BinaryOfEveryTypeAndLayout) {
           if (kind == kFirst) args.a = {nullptr, *a.first};
           if (kind == kSecond) args.b = {nullptr, *b.first};
           args.layout = Collapsed(strided, 2);
-          // A number next to what is contiguous needs no layout.
+          // A number beside a contiguous operand needs no layout.
           if (kind != kArrays && layout.shape.rank() == 1 &&
               layout.out[0] == 1 && layout.a[0] == 1 && layout.b[0] == 1) {
             args.layout = nullptr;
@@ -525,7 +525,7 @@ TEST_P(ElementwiseTest, CopyBetweenAllTypesAndLayouts) {
         TestInput<In> in(layout.shape, layout.a, [&] {
           In x = RandomNumber<In>(random_);
           if (std::is_floating_point_v<In> && random_() % 8 == 0) {
-            // About the ends of the integers.
+            // Numbers near the ends of the integers.
             static const double kEnds[] = {0x1p63, -0x1p63, 0x1p62, 1e19, -1e19,
                                            255.0,  255.9,   256.0,  -0.9, 0.9};
             x = static_cast<In>(kEnds[random_() % std::size(kEnds)]);
@@ -574,7 +574,7 @@ TEST_P(ElementwiseTest, WhereOfEveryTypeAndLayout) {
         const Shape zeros = Shape::Filled(layout.shape.rank(), 0);
         if ((kind & 1) != 0) used.a = zeros;
         if ((kind & 2) != 0) used.b = zeros;
-        // The condition lies as the output of the case, or as its input.
+        // The condition has the strides of the case's output, or of its input.
         const Shape condition_strides = kind == 1 ? layout.b : layout.out;
         TestInput<uint8_t> condition(used.shape, condition_strides, [&] {
           return static_cast<uint8_t>(random_() % 3);
@@ -678,7 +678,7 @@ TEST_P(ElementwiseTest, NothingIsWrittenForNoElements) {
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(out.IsPoison(i));
 }
 
-// Large enough to be written past the caches, at every position in a line.
+// Outputs large enough for non-temporal stores, at every position in a line.
 TEST_P(ElementwiseTest, LargeOutputsAtAnyAddress) {
   const int64_t n = 2'500'003;
   std::vector<float> a(n), b(n);
@@ -904,7 +904,7 @@ TEST_P(ElementwiseTest, AnOperationThrowsForADTypeThatItDoesNotTake) {
   stream().Synchronize();
 }
 
-// What Synchronize says went wrong.
+// The message of the error that Synchronize throws.
 std::string LateError(CpuStream& stream) {
   try {
     stream.Synchronize();
@@ -944,7 +944,7 @@ TEST_P(ElementwiseTest, DivisionByZeroIsALateError) {
       {2, 10, 50}, {500, 50, 1}, {{500, 50, 1}, {10, 1, 20}}};
   EXPECT_THAT(divide({b.data(), {}}, &three),
               HasSubstr("division by zero at element 2"));
-  // In place: the result is looked at by nobody.
+  // In place: nobody reads the result.
   std::vector<uint8_t> c(n, 3);
   c[5] = 0;
   Enqueue(stream(), OpLabel("test"),
@@ -981,7 +981,7 @@ TEST_P(ElementwiseTest, NegativeExponentIsALateError) {
   EXPECT_EQ(out[0], int64_t{1} << 62);
 }
 
-// Whatever devices the table has: one CPU device is as another.
+// Any device of the table will do: all CPU devices are alike.
 INSTANTIATE_TEST_SUITE_P(Cpu, ElementwiseTest,
                          testing::Values(Device(DeviceType::kCpu, 0)),
                          DeviceTestName);

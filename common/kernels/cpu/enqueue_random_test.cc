@@ -23,7 +23,7 @@ namespace {
 
 const Device kDevice(DeviceType::kCpu, 0);
 
-// Element i by philox.h, in the slowest way.
+// Element i according to philox.h, in the slowest way.
 template <typename T>
 T ElementAt(const RandomArgs& args, std::int64_t i) {
   if (args.op == RandomOp::kInteger) {
@@ -49,7 +49,7 @@ T ElementAt(const RandomArgs& args, std::int64_t i) {
   return T{};
 }
 
-// The bytes of the draw, between guards, on a device with so many cores.
+// The bytes of the draw, between guards, on a device with `cores` cores.
 std::vector<unsigned char> Draw(RandomArgs args, int cores) {
   constexpr std::size_t kGuards = 64;
   constexpr unsigned char kGuard = 0xA5;
@@ -85,7 +85,7 @@ TEST_P(DrawTest, IsWhatPhiloxSays) {
   const std::vector<unsigned char> drawn = Draw(args, 1);
   VisitDType(dtype, [&, n = n](auto zero) {
     using T = decltype(zero);
-    // Normals need fma() to be the same bits: random.h says how near they are.
+    // Normals are the same bits only with fma(): random.h gives the tolerance.
     const double tolerance =
         args.op == RandomOp::kNormal ? (sizeof(T) == 4 ? 4e-6 : 1e-14) : 0;
     // All of the first and the last, some of the others.

@@ -1,28 +1,27 @@
-// What element-wise kernels, random numbers, reductions and softmax cost on one
-// core, beside what the memory allows: the first two with each kind of vector
+// The time of element-wise kernels, random numbers, reductions and softmax on
+// one core, beside the memory's bounds: the first two with each kind of vector
 // that this machine has.
 //
 //   bazel run //common/kernels/cpu:kernels_benchmark
 //
-// A name ends in what Highway calls the vectors, AVX3 for AVX-512, and the
+// A name ends in Highway's name of the vectors, AVX3 for AVX-512, and the
 // number of elements: 10^3 floats stay in the first cache, 10^5 in the second,
 // 10^7 in none. "Plain" is a loop over the functor without vectors. With
-// Highway 1.0 "SCALAR" is what the compiler makes for any x86-64, vectors of
-// four floats.
+// Highway 1.0 "SCALAR" is the compiler's code for any x86-64, vectors of four
+// floats.
 //
 // Random numbers are made 100 or 2^14 at a time, which stay in the first two
-// caches, or 10^7. The last kind of vector is the one that every machine runs:
-// with Highway 1.0 that is SCALAR, which is philox.h an element at a time;
-// later it is SSE2.
+// caches, or 10^7. The last kind of vector runs on every machine: with Highway
+// 1.0 that is SCALAR, philox.h for one element at a time; later it is SSE2.
 //
-// Small reductions are enqueued many at a time before the end is awaited: the
-// time of one is what the stream's worker needs, or what enqueueing costs if
-// that is more. "full" reduces n elements to one; "rows" the last dimension of
-// a matrix, "columns" the first.
+// Many small reductions are enqueued before one wait: the time of one is the
+// time of the stream's worker, or of enqueueing if that is longer. "full"
+// reduces n elements to one; "rows" the last dimension of a matrix, "columns"
+// the first.
 //
-// Bytes count each operand and the result once; what the memory moves is more
-// when a line is read before it is overwritten. The bounds, BM_MemCopy and
-// BM_StreamCopy, are counted in the same way.
+// Bytes count each operand and the result once; the memory moves more if a line
+// is read before it is overwritten. The bounds, BM_MemCopy and BM_StreamCopy,
+// are counted in the same way.
 
 #include <algorithm>
 #include <cstddef>
@@ -53,7 +52,7 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// Three arrays of n floats, on lines of their own.
+// Three arrays of n floats, which share no cache line.
 class Arrays {
  public:
   explicit Arrays(std::int64_t n) : n_((n + 15) / 16 * 16) {
@@ -78,8 +77,8 @@ void Count(benchmark::State& state, int arrays) {
                           static_cast<std::int64_t>(sizeof(float)));
 }
 
-// find: chooses the loop, once the kind of vector is set. The last operand
-// is one number if `number`.
+// `find` chooses the loop, after the kind of vector is set. The last operand is
+// one number if `number`.
 struct Kernel {
   const char* name;
   int inputs;
@@ -141,7 +140,7 @@ void BM_Copy(benchmark::State& state, std::int64_t target) {
   Count(state, 2);
 }
 
-// As square a matrix as there is of about n elements.
+// The largest square matrix of at most n elements.
 void BM_Transpose(benchmark::State& state, std::int64_t target) {
   const ScopedTarget scope(target);
   std::int64_t side = 1;
@@ -262,7 +261,7 @@ void Measure(benchmark::State& state, std::int64_t elements,
   state.SetItemsProcessed(state.iterations() * elements);
 }
 
-// 0 columns: the full reduction.
+// 0 columns select the full reduction.
 void BM_Reduce(benchmark::State& state, ReduceOp op, std::int64_t rows,
                std::int64_t columns, bool along_rows) {
   const std::int64_t n = columns == 0 ? rows : rows * columns;

@@ -10,11 +10,11 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// Parts that are worth another core, in elements.
+// The part that is worth another core, in elements.
 constexpr std::int64_t kGrain = 1 << 15;
-// What is added up before it is stored. Of four arrays of 64 MiB, blocks of 2
-// KiB take as long as one loop over all of them, and blocks of 8 KiB or more
-// half as long again to four times as long.
+// The block that is added up before it is stored. Of four arrays of 64 MiB,
+// blocks of 2 KiB take as long as one loop over all of them, and blocks of 8
+// KiB or more take 1.5 to 4 times as long.
 constexpr std::int64_t kBlockBytes = 1 << 11;
 
 }  // namespace

@@ -27,7 +27,7 @@ struct OrderedSumArgs {
   std::vector<const void*> inputs;  // at least two
 };
 
-// At once, on this thread and those that help it (parallel_for.h).
+// Computes the sum in the calling thread and its helpers (parallel_for.h).
 void OrderedSum(const OrderedSumArgs& args);
 // Returns the operation's number in the stream.
 std::uint64_t EnqueueOrderedSum(CpuStream& stream, const OpLabel& label,

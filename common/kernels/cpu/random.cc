@@ -72,7 +72,7 @@ constexpr TagI32 kI32;
 constexpr TagF32 kF32;
 constexpr TagF64 kF64;
 
-// The keys of all rounds: word 0 of round r at [2 * r], word 1 behind it.
+// The keys of all rounds: word 0 of round r at [2 * r], word 1 after it.
 struct Keys {
   explicit Keys(std::uint64_t seed) {
     std::uint32_t key0 = static_cast<std::uint32_t>(seed);
@@ -87,14 +87,14 @@ struct Keys {
   std::uint64_t key[2 * kPhiloxRounds];
 };
 
-// Four words of as many blocks as there are 64-bit lanes. A word is the low
-// half of its lane; what the high half holds means nothing, and multiplication
-// does not read it: nothing needs to be masked or moved between rounds.
+// Computes four words of as many blocks as there are 64-bit lanes. A word is
+// the low half of its lane; the high half is arbitrary, and multiplication does
+// not read it: nothing needs to be masked or moved between rounds.
 HWY_INLINE void PhiloxBlocks(V64 index, const Keys& keys, V64& x0, V64& x1,
                              V64& x2, V64& x3) {
   const V32 m0 = hn::Set(k32, kPhiloxMultiplier0);
   const V32 m1 = hn::Set(k32, kPhiloxMultiplier1);
-  // The first two rounds, with the zeros in the counter made use of.
+  // The first two rounds use that parts of the counter are zero.
   V64 p0 = hn::MulEven(hn::BitCast(k32, index), m0);
   x0 = hn::Xor(hn::ShiftRight<32>(index), hn::Set(k64, keys.key[0]));
   x2 = hn::Xor(hn::ShiftRight<32>(p0), hn::Set(k64, keys.key[1]));
@@ -117,7 +117,7 @@ HWY_INLINE void PhiloxBlocks(V64 index, const Keys& keys, V64& x0, V64& x1,
   }
 }
 
-// The low halves of `even` and `odd`, alternating.
+// The low halves of `even` and `odd`, interleaved.
 HWY_INLINE V32 Alternate(V64 even, V64 odd) {
   return hn::OddEven(hn::BitCast(k32, hn::ShiftLeft<32>(odd)),
                      hn::BitCast(k32, even));
@@ -193,7 +193,7 @@ struct UniformDouble {
   }
 };
 
-// What follows is philox.h's NormalPair, step by step.
+// The code below is philox.h's NormalPair, step by step.
 
 // c[i] + c[i + 1] x + ...
 template <int i = 0, class V, typename T, int kCount>
@@ -206,7 +206,7 @@ HWY_INLINE V Polynomial(V x, const T (&c)[kCount]) {
   }
 }
 
-// sign: of the cosine, turned where the first bit is 1.
+// `sign` is the cosine's, which is turned where the first bit is 1.
 template <class V>
 HWY_INLINE void Normals(V minus_two_log, V t, V sign, V& a, V& b) {
   const hn::DFromV<V> d;
@@ -302,8 +302,8 @@ void Fill(typename Transform::T* HWY_RESTRICT out, std::int64_t begin,
 
   const Keys keys(seed);
   // Even lanes hold the first half of the blocks and odd lanes the second:
-  // interleaving, which works on 128 bits at a time, then yields them in
-  // order.
+  // interleaving, which works on 128 bits at a time, then gives the order of
+  // the elements.
   const V64 lane = hn::Iota(k64, 0);
   const V64 order =
       hn::Add(hn::ShiftRight<1>(lane),
@@ -321,8 +321,8 @@ void Fill(typename Transform::T* HWY_RESTRICT out, std::int64_t begin,
     V a, b;
     if (skip == 0 && end - i >= chunk) {
       const V64 step = hn::Set(k64, static_cast<std::uint64_t>(blocks));
-      // Plain stores. Non-temporal ones fill 40 MB 5 % faster, but reading the
-      // numbers then takes 15 % longer.
+      // Stores normally. Non-temporal stores fill 40 MB 5 % faster, but reading
+      // the numbers then takes 15 % longer.
       for (; end - i >= chunk; i += chunk) {
         PhiloxBlocks(index, keys, x0, x1, x2, x3);
         Transform::Apply(x0, x1, x2, x3, a, b);
@@ -331,7 +331,7 @@ void Fill(typename Transform::T* HWY_RESTRICT out, std::int64_t begin,
         index = hn::Add(index, step);
       }
     } else {
-      // A piece of a chunk: at the start up to the next block, or at the end.
+      // A part of a chunk: at the start up to the next block, or at the end.
       HWY_ALIGN T buffer[2 * hn::MaxLanes(d)];
       PhiloxBlocks(index, keys, x0, x1, x2, x3);
       Transform::Apply(x0, x1, x2, x3, a, b);
@@ -348,7 +348,7 @@ void Fill(typename Transform::T* HWY_RESTRICT out, std::int64_t begin,
 
 #endif  // HWY_TARGET == HWY_SCALAR
 
-// A batch of words, which stays in the cache, then whole numbers of it.
+// Makes a batch of words, which stays in the cache, then numbers of it.
 template <class Words, typename T>
 void FillIntegers(const RandomArgs& args, std::int64_t begin,
                   std::int64_t end) {
@@ -417,8 +417,8 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const RandomArgs& args) {
   if (!OpTakes(args.op, args.dtype)) ThrowNoLoop(OpName(args.op), args.dtype);
   return stream.Enqueue(label, [args] {
-    // What is worth a thread of its own; whole blocks, of which none is made
-    // twice.
+    // The work that is worth a thread: whole blocks, so that no block is
+    // computed twice.
     constexpr std::int64_t kGrain = 16 << 10;
     ParallelFor(args.numel, kGrain,
                 [&args](std::int64_t begin, std::int64_t end) {

@@ -9,16 +9,16 @@
 //   FillRandom(args, 0, n / 3);
 //   FillRandom(args, n / 3, n);
 //
-// Each writes elements [begin, end) of a call whose element 0 is at args.out,
-// which needs no more alignment than its type; args.numel is not looked at.
-// philox.h says which number each element is. Uniforms are in [0, 1) and the
-// same bits on every machine. Normals are the same bits as philox.h's with
-// AVX2, AVX-512 and NEON; older processors round twice where those fuse, and
+// Each call writes elements [begin, end) of a draw whose element 0 is at
+// args.out, which needs no more alignment than its type; args.numel is not
+// read. philox.h says which number each element is. Uniforms are in [0, 1) and
+// the same bits on every machine. Normals are the same bits as philox.h's with
+// AVX2, AVX-512 and NEON; older processors, which round twice where those fuse,
 // are within 4e-6 (double: 1e-14) of them.
 //
-// The instructions are chosen when first called, for the machine at hand.
-// Thread-safe: nothing is kept between calls. `out` stays the caller's.
-// Nothing fails, if OpTakes(op, dtype); begin >= end writes nothing.
+// The first call chooses the instructions for the machine. Thread-safe: nothing
+// is kept between calls. `out` stays the caller's. Nothing fails if OpTakes(op,
+// dtype); begin >= end writes nothing.
 
 #ifndef D2L_COMMON_KERNELS_CPU_RANDOM_H_
 #define D2L_COMMON_KERNELS_CPU_RANDOM_H_

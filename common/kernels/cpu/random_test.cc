@@ -32,7 +32,7 @@ std::vector<T> Reference(std::int64_t n, std::uint64_t seed,
   return out;
 }
 
-constexpr std::int64_t kAny = 0;  // FillRandom does not look at it
+constexpr std::int64_t kAny = 0;  // FillRandom does not read it
 
 template <typename T>
 void IntegerFill(T* out, std::int64_t begin, std::int64_t end, std::int64_t low,
@@ -90,7 +90,7 @@ template <typename T>
 struct Normal {
   using Type = T;
   static constexpr bool kIsNormal = true;
-  // For targets that do not fuse; random.h states it.
+  // For targets without fused operations; random.h states the tolerance.
   static constexpr double kTolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
   static void Fill(T* out, std::int64_t begin, std::int64_t end,
                    std::uint64_t seed, std::uint64_t offset) {
@@ -171,8 +171,8 @@ TYPED_TEST(RandomTest, AnySplitGivesTheSameBitsAndWritesNothingElse) {
         cuts.push_back(static_cast<std::int64_t>(random() % (n + 1)));
       }
       std::sort(cuts.begin(), cuts.end());
-      // The pieces in any order; the array at any address that T allows; 77
-      // before, between and behind what has been written.
+      // The parts are in any order, the array at any address that T allows; the
+      // guard is 77 before, between and after the parts.
       const std::size_t shift = random() % 16;
       std::vector<T> memory(static_cast<std::size_t>(n) + shift + 64, T{77});
       T* out = memory.data() + shift;
@@ -191,7 +191,7 @@ TYPED_TEST(RandomTest, AnySplitGivesTheSameBitsAndWritesNothingElse) {
   }
 }
 
-// Large enough for whatever is done differently for large arrays.
+// Large enough for code that treats large arrays differently.
 TYPED_TEST(RandomTest, WorkersGiveTheSameBitsWhateverTheirNumber) {
   using T = typename TypeParam::Type;
   constexpr std::int64_t kN = 3'000'001;
@@ -243,7 +243,7 @@ TYPED_TEST(RandomTest, EmptyRangesWriteNothing) {
   EXPECT_EQ(out[1], T{2});
 }
 
-// What the offset is for: the call after this one goes on where it ended.
+// The next call continues where this call ended: the purpose of the offset.
 TYPED_TEST(RandomTest, CallsOneAfterTheOtherAreOneStream) {
   using T = typename TypeParam::Type;
   const std::vector<T> all = this->Draw(1000, 3, 10);
@@ -251,8 +251,8 @@ TYPED_TEST(RandomTest, CallsOneAfterTheOtherAreOneStream) {
   EXPECT_EQ(Differences(rest, std::vector<T>(all.begin() + 400, all.end())), 0);
 }
 
-// The statistics below are of fixed seeds, so they pass or fail for ever; the
-// bounds are five standard errors, or as unlikely.
+// The statistics below have fixed seeds, so they always pass or always fail;
+// the bounds are five standard errors, or as unlikely.
 
 constexpr std::int64_t kSample = 1 << 20;
 
@@ -332,7 +332,7 @@ TYPED_TEST(RandomTest, StreamsAreUncorrelated) {
 constexpr std::uint64_t kTwo32 = std::uint64_t{1} << 32;
 constexpr std::uint64_t kTwo64Less1 = 0xFFFFFFFFFFFFFFFF;
 
-// Element i, as random.h words it.
+// Element i according to random.h.
 template <typename T>
 T IntegerAt(std::int64_t i, std::int64_t low, std::uint64_t range,
             std::uint64_t seed, std::uint64_t offset) {
@@ -463,8 +463,8 @@ TEST(IntegerDistributionTest, EachNumberIsAsLikely) {
       const double expected = static_cast<double>(kN) / kBins;
       chi_square += (count - expected) * (count - expected) / expected;
     }
-    // 11 degrees of freedom: exceeded once in a million times; and below 0.4
-    // as rarely, by numbers that are too even.
+    // 11 degrees of freedom: a sum above this bound occurs once in a million
+    // times, and one below 0.4, from numbers that are too even, as rarely.
     EXPECT_LT(chi_square, 48.0);
     EXPECT_GT(chi_square, 0.4);
   }

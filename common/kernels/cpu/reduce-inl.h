@@ -8,8 +8,8 @@
 // order of additions is written down here and not left to the vectors' width:
 //   - along a row, a block of 8 KiB is added into 256 bytes of lanes, lane l
 //     taking every element whose place in the block is l modulo the number of
-//     lanes; then the lanes are added as a tree. What is left beyond the last
-//     full set of lanes goes into 8 lanes, and then one by one. The blocks'
+//     lanes; then the lanes are added as a tree. The elements beyond the last
+//     full set of lanes go into 8 lanes, and then one by one. The blocks'
 //     sums are added in double precision;
 //   - down the columns, strips of 64 rows are added 8 rows at a time, as a
 //     tree; the strips' sums are added in double precision.
@@ -39,13 +39,13 @@ HWY_BEFORE_NAMESPACE();
 namespace d2l::kernels::cpu {
 namespace HWY_NAMESPACE {
 
-// Of a contiguous row, in elements.
+// The block of a contiguous row, in elements.
 template <typename T>
 constexpr std::int64_t kBlock = 8192 / sizeof(T);
 template <typename T>
 constexpr int kLanes = 256 / sizeof(T);
 
-// Of columns.
+// The strip and the tile of columns.
 constexpr int kStrip = 64;           // rows
 constexpr std::int64_t kTile = 512;  // columns, at most
 
@@ -128,7 +128,7 @@ HWY_INLINE void StripSum(const T* x, const std::int64_t* offsets, int rows,
   for (std::int64_t j = 0; j < width; ++j) total[j] += sum[j];
 }
 
-// As SumLanes; no lane is NaN.
+// Merges the lanes as SumLanes does; no lane is NaN.
 template <class Order, int kCount, typename T>
 HWY_INLINE T FirstOfLanes(T* lanes) {
   if constexpr (kCount == 1) {
@@ -155,12 +155,12 @@ HWY_INLINE T BlockFirst(const T* x, std::int64_t n) {
     constexpr int kWide = kLanes<T>;
     bool nan = false;
     if (n >= kWide) {
-      // NaN is noted apart: then the selection is one instruction.
+      // NaN is recorded separately: then the selection is one instruction.
       T lanes[kWide];
       BitsOf<T> nans[kWide] = {};
       for (int j = 0; j < kWide; ++j) lanes[j] = first;
       for (std::int64_t i = 0; i < n; i += kWide) {
-        // At the end some are looked at again, rather than the rest one by one.
+        // The last step reads some elements twice, instead of single ones.
         const T* const from = x + std::min<std::int64_t>(i, n - kWide);
         for (int j = 0; j < kWide; ++j) {
           const T y = from[j];

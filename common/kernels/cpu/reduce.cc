@@ -28,13 +28,13 @@ HWY_BEFORE_NAMESPACE();
 namespace d2l::kernels::cpu {
 namespace HWY_NAMESPACE {
 
-// is_mean: the sum is divided by how many were added.
+// With is_mean, the sum is divided by the number of elements.
 using ReduceFunction = void (*)(void* out, const void* in,
                                 const ReduceLayout& layout, bool is_mean);
 
 // ---- The operations of reductions.h, and their loops:
-//   AddBlock  takes in a block of a row, whose first element has this index;
-//   AddStrip  takes in a strip, which has a State for each column.
+//   AddBlock  adds a block of a row, whose first element has this index;
+//   AddStrip  adds a strip, which has a State for each column.
 
 template <typename Element>
 struct SumLoops : Sum<Element> {
@@ -81,7 +81,7 @@ struct ArgMaxLoops : ArgMax<Element> {
   static HWY_NOINLINE void AddStrip(State* states, const T* x,
                                     const std::int64_t* offsets, int rows,
                                     std::int64_t width, std::int64_t begin) {
-    // As wide as the elements, so that both fit the same vectors.
+    // The index is as wide as the elements, so that both fit the same vectors.
     using Index = BitsOf<T>;
     T value[kTile];
     Index index[kTile];
@@ -93,7 +93,7 @@ struct ArgMaxLoops : ArgMax<Element> {
     for (int r = 1; r < rows; ++r) {
       const T* const row = x + offsets[r];
       for (std::int64_t j = 0; j < width; ++j) {
-        // Beats, in the form that becomes vectors.
+        // Beats, written in a form that the compiler vectorises.
         const bool beats = !(row[j] <= value[j]) & !IsNan(value[j]);
         value[j] = beats ? row[j] : value[j];
         index[j] = beats ? static_cast<Index>(r) : index[j];
@@ -140,7 +140,7 @@ class Walk {
 
   std::int64_t offset() const { return offset_; }
 
-  // By at most what is left of the last dimension.
+  // `count` is at most the rest of the last dimension.
   HWY_INLINE void Advance(std::int64_t count) {
     const int last = sizes_.rank() - 1;
     if (last < 0) return;
@@ -169,7 +169,7 @@ class Walk {
   }
 
  private:
-  // From the end of dimension d to the next of those before it.
+  // Steps from the end of dimension d to the outer dimensions' next index.
   HWY_NOINLINE void Carry(int d) {
     for (; index_[d] == sizes_[d]; --d) {
       offset_ -= index_[d] * strides_[d];
@@ -186,13 +186,13 @@ class Walk {
   std::int64_t offset_ = 0;
 };
 
-// How much work, in elements, is worth a thread.
+// The work that is worth a thread, in elements.
 constexpr std::int64_t kGrain = 32768;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Merges states[i], states[i + count], …, `parts` of them, into states[i], for
-// each i < count: neighbours first.
+// Merges the `parts` states states[i], states[i + count], … into states[i], for
+// each i < count, neighbours first.
 template <class Op>
 void MergeParts(typename Op::State* states, std::int64_t count,
                 std::int64_t parts) {
@@ -205,10 +205,10 @@ void MergeParts(typename Op::State* states, std::int64_t count,
   }
 }
 
-// ---- Each output from one row after the other.
+// ---- One row after the other for each output.
 
-// A row longer than this is cut into parts of so many elements, for threads to
-// share; the cuts are where they are whether threads share it or not.
+// A longer row is cut into parts of this many elements, which threads share;
+// the cuts are the same whether threads share the row or not.
 constexpr std::int64_t kRowPart = 65536;
 
 // Elements [begin, end) of the row at `in`.
@@ -237,9 +237,9 @@ HWY_NOINLINE typename Op::State ReduceRow(const typename Op::T* in,
   return state;
 }
 
-// Reduces to `outputs` outputs, with a body (Rows, Columns) that takes in
-// `pieces` pieces of each of `parts` parts: with one part into out, else into
-// states, of all outputs for each part. work: elements of a piece.
+// Reduces to `outputs` outputs with a body (Rows, Columns), which adds up
+// `pieces` pieces of each of `parts` parts. One part writes to out; several
+// write to states, all outputs for each part. `work` counts a piece's elements.
 template <class Op, class Body>
 void RunParts(Body body, void* out_memory, std::int64_t outputs,
               std::int64_t pieces, std::int64_t parts, std::int64_t work) {
@@ -270,7 +270,7 @@ struct Rows {
   typename Op::State* states = nullptr;
 
   void operator()(std::int64_t begin, std::int64_t end) const {
-    // After the last output it is at the first one again.
+    // The index returns to the first output after the last.
     Walk walk(layout.kept, layout.kept_strides, begin % outputs);
     for (std::int64_t i = begin; i < end; ++i) {
       const typename Op::T* const row = in + walk.offset();
@@ -301,8 +301,8 @@ void ReduceRows(void* out, const void* in, const ReduceLayout& layout,
 
 // ---- Neighbouring outputs side by side: the last kept dimension has stride 1.
 
-// As kRowPart, for a tile and all its rows; where there are many tiles, they
-// are not cut.
+// The same as kRowPart, for a tile with all its rows; tiles are not cut if
+// there are many.
 constexpr std::int64_t kTilePart = 262144;
 constexpr std::int64_t kManyTiles = 16;
 
@@ -415,7 +415,7 @@ namespace {
 
 HWY_EXPORT(ChooseFunction);
 
-// Whether it is a contiguous matrix: of rows, if not `columns`.
+// Whether the layout is a contiguous matrix: of rows, if not `columns`.
 bool IsMatrix(const ReduceLayout& layout, bool columns) {
   if (layout.kept.rank() > 1 || layout.reduced.rank() != 1) return false;
   const std::int64_t stride = layout.reduced_strides[0];
@@ -443,7 +443,7 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
   void* const out = args.out;
   const void* const in = args.in;
   if (IsMatrix(*layout, columns)) {
-    // The commonest case fits the slot's first line.
+    // The most common case fits the slot's first line.
     const std::int64_t kept = layout->kept.numel();
     const std::int64_t reduced = layout->reduced[0];
     return stream.Enqueue(label, [=] {

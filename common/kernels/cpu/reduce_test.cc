@@ -27,7 +27,7 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// NaN included.
+// Equal, where NaN equals NaN.
 template <typename T>
 bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() &&
@@ -38,14 +38,14 @@ bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
 constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kMax,
                              ReduceOp::kMin, ReduceOp::kArgMax};
 
-// A stream with so many cores, whatever the machine has.
+// A stream with this number of cores, whatever the machine has.
 std::unique_ptr<CpuStream> StreamOf(int cores) {
   return std::make_unique<CpuStream>(Device(DeviceType::kCpu, 0), 1,
                                      StreamOptions(),
                                      std::make_shared<ThreadPool>(cores));
 }
 
-// n outputs between guards, which the destructor looks at.
+// n outputs between guards, which the destructor checks.
 template <typename T>
 class Output {
  public:
@@ -76,12 +76,12 @@ std::vector<T> RandomNumbers(std::int64_t n, unsigned seed) {
   std::vector<T> numbers(static_cast<std::size_t>(n));
   for (T& x : numbers) {
     if constexpr (std::is_floating_point_v<T>) {
-      // Of very different sizes and both signs, mostly positive.
+      // Numbers of very different sizes and both signs, mostly positive.
       std::normal_distribution<double> normal;
       x = static_cast<T>(std::exp(2 * normal(generator)) *
                          (generator() % 8 == 0 ? -1 : 1));
     } else {
-      // Few different ones: there are ties.
+      // Few different numbers: there are ties.
       x = static_cast<T>(generator() % (sizeof(T) == 1 ? 256 : 1000));
     }
   }
@@ -153,7 +153,7 @@ std::vector<Out> Reduced(CpuStream& stream, ReduceOp op, const T* in,
   return out.values();
 }
 
-// A float's sum may be off by so much of the sum of absolute values.
+// The error of a float's sum, as a part of the sum of absolute values.
 template <typename T>
 constexpr double kTolerance = 16 * std::numeric_limits<T>::epsilon();
 
@@ -181,8 +181,8 @@ void ExpectOutputs(ReduceOp op, const T* in, const ReduceLayout& layout,
   }
 }
 
-// Compares with the obvious loop, and with what other numbers of cores, other
-// targets and another alignment give.
+// Compares with the obvious loop, and with the results of other numbers of
+// cores, other targets and another alignment.
 template <typename T>
 void Check(CpuStream& stream, const std::vector<T>& in,
            const ReduceLayout& layout) {
@@ -278,7 +278,7 @@ TYPED_TEST(ReduceTest, OtherLayouts) {
   }
 }
 
-// Long enough to be shared by threads, in each way.
+// Long enough for threads to share it, in each way.
 TYPED_TEST(ReduceTest, SameBitsWithAnyNumberOfCores) {
   const std::int64_t n = 1'200'000;
   const auto in = RandomNumbers<TypeParam>(n, 5);

@@ -45,25 +45,25 @@ namespace HWY_NAMESPACE {
 using SoftmaxFunction = void (*)(void* out, const void* in, std::int64_t outer,
                                  std::int64_t size, std::int64_t inner);
 
-// softmax(x) = e / sum(e) and log softmax(x) = (x - max) - log(sum(e)), where
-// e = exp(x - max). A row that contains NaN or +infinity, or only -infinity,
-// needs no care: at least one difference is NaN, so the sum is, so all are.
-// out may be in: it is written where, and after, in has been read.
+// softmax(x) = e / sum(e) and log softmax(x) = (x - max) - log(sum(e)), where e
+// = exp(x - max). A row that contains NaN or +infinity, or only -infinity,
+// needs no special case: at least one difference is NaN, so the sum and all
+// results are. out may be in: an element is written after it has been read.
 
-// HWY_FLATTEN: Exp and Log must be inlined, or they are compiled for the oldest
-// processor and an element at a time.
+// HWY_FLATTEN: without inlining, Exp and Log would be compiled for the oldest
+// processor and compute one element at a time.
 
-// How much work, in elements, is worth a thread.
+// The work that is worth a thread, in elements.
 constexpr std::int64_t kGrain = 4096;
 
-// What each element is multiplied by, or has subtracted.
+// The number by which each element is multiplied, or that is subtracted.
 template <bool kLog, typename T>
 HWY_INLINE T Last(T sum) {
   return kLog ? math::Log(sum) : 1 / sum;
 }
 
 // ---- Rows of up to kBlock elements, as many at a time as make a block: then
-// the loop that takes the time, that of Exp, is long even if the rows are not.
+// the slowest loop, that of Exp, is long even if the rows are not.
 template <typename T, bool kLog>
 struct ShortRows {
   T* out;
@@ -98,8 +98,7 @@ struct ShortRows {
 };
 
 // ---- Longer rows, in parts: threads share the rows of one part, and the parts
-// of longer rows. The cuts are where they are whether threads share them or
-// not.
+// of longer rows. The cuts are the same whether threads share them or not.
 constexpr std::int64_t kRowPart = 65536;
 
 template <typename T>
@@ -191,7 +190,7 @@ struct LongRows {
 
 // ---- Columns, a tile of neighbours at a time.
 
-// Columns, at most: a strip of a tile stays in the first cache.
+// The largest number of columns: a strip of a tile stays in the first cache.
 constexpr std::int64_t kSoftmaxTile = 128;
 
 template <typename T, bool kLog>
@@ -297,7 +296,7 @@ SoftmaxFunction ChooseSoftmax(DType dtype, bool log) {
 
 // ---- Cross-entropy.
 
-// Samples at a time: then the loop that takes the time, that of Exp, is long
+// The number of samples at a time: then the slowest loop, that of Exp, is long
 // even if there are few classes.
 template <typename T>
 std::int64_t SamplesAtOnce(std::int64_t classes) {

@@ -35,7 +35,7 @@ void Stream(void* to, const void* from, std::size_t bytes) {
   bytes -= head;
   const hn::ScalableTag<std::uint8_t> d;
   const std::size_t lanes = hn::Lanes(d);
-  // Whole lines, so that none is written to memory in pieces.
+  // Stores whole lines, so that none is written to memory in parts.
   for (; bytes >= kLine; bytes -= kLine) {
     for (std::size_t i = 0; i < kLine; i += lanes) {
       hn::Stream(hn::LoadU(d, in + i), d, out + i);
@@ -61,7 +61,7 @@ HWY_INLINE void TransposeElements(std::int64_t rows, std::int64_t cols, T* out,
 
 #if HWY_TARGET != HWY_SCALAR
 
-// Eight 32-bit elements, or four.
+// Eight 32-bit elements, or four, by the size of the machine's vectors.
 using Tag = hn::CappedTag<std::uint32_t, 8>;
 using V = hn::Vec<Tag>;
 constexpr std::int64_t kSide = HWY_MIN(8, hn::MaxLanes(Tag()));
@@ -139,8 +139,8 @@ void TransposeTile(std::int64_t rows, std::int64_t cols, T* out,
   TransposeElements(rows, cols, out, to_stride, in, from_stride);
 }
 
-// Tile by tile: the lines of one stay in the first cache, and so do the pages
-// in the translation buffer. What is streamed is first collected in rows.
+// Copies tile by tile: a tile's lines stay in the first cache, its pages in the
+// translation buffer. Rows are collected first if they are streamed.
 template <typename T>
 void Transpose(std::int64_t rows, std::int64_t cols, T* out,
                std::int64_t to_stride, const T* in, std::int64_t from_stride,
@@ -222,7 +222,7 @@ void CopyElements(std::int64_t rows, std::int64_t cols, const Matrix<char>& to,
 void CopyTile(int element_size, std::int64_t rows, std::int64_t cols,
               const Matrix<char>& to, const Matrix<const char>& from,
               bool stream) {
-  // For fewer rows than that, tiles are only in the way.
+  // With fewer rows or columns, tiles only cost time.
   constexpr std::int64_t kLeastSide = 4;
   if (rows >= kLeastSide && cols >= kLeastSide) {
     if (to.col_stride == 1 && from.row_stride == 1 && from.col_stride > 1) {

@@ -3,8 +3,8 @@
 //   // The transpose of a (rows, cols) matrix of floats.
 //   CopyTile(4, cols, rows, {out, rows, 1}, {in, 1, cols}, /*stream=*/false);
 //
-// "To stream" is to use non-temporal stores, which do not read a line before it
-// is overwritten: for results that are too large to stay in a cache.
+// "To stream" is to use non-temporal stores, which do not read a line before
+// overwriting it: for results that are too large to stay in a cache.
 //
 // Thread-safe; nothing fails.
 
@@ -26,7 +26,7 @@ struct Matrix {
 };
 
 // Copies a matrix of elements of 1, 4 or 8 bytes, which do not overlap.
-// `stream` allows to stream what is transposed.
+// `stream` lets it stream a transposed matrix.
 void CopyTile(int element_size, std::int64_t rows, std::int64_t cols,
               const Matrix<char>& to, const Matrix<const char>& from,
               bool stream);

@@ -1,4 +1,4 @@
-// The kinds of vector a test or a benchmark goes through.
+// The kinds of vector that a test or a benchmark goes through.
 //
 //   for (const std::int64_t target : Targets()) {
 //     SCOPED_TRACE(hwy::TargetName(target));
@@ -6,7 +6,7 @@
 //     FillRandom(…);  // with these vectors
 //   }
 //
-// For one thread at a time: the choice is the process's.
+// For one thread at a time: the choice holds for the whole process.
 
 #ifndef D2L_COMMON_KERNELS_CPU_TARGETS_H_
 #define D2L_COMMON_KERNELS_CPU_TARGETS_H_
@@ -20,8 +20,8 @@
 
 namespace d2l::kernels::cpu {
 
-// Those that were compiled and that this machine has, the best first, and last
-// what every machine has.
+// The targets that were compiled and that this machine has, the best first; the
+// last one runs on every machine.
 inline std::vector<std::int64_t> Targets() {
   std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
   if (targets.back() != HWY_STATIC_TARGET) targets.push_back(HWY_STATIC_TARGET);
@@ -39,7 +39,7 @@ class ScopedTarget {
  private:
   static void Choose(std::int64_t target) {
     hwy::SetSupportedTargetsForTest(target);
-    // Forgets what was chosen before; else nothing changes.
+    // Forgets the earlier choice; nothing else changes.
     hwy::GetChosenTarget().DeInit();
   }
 };

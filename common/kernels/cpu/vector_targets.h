@@ -1,8 +1,7 @@
-// Which kinds of vector the kernels are compiled for: all that Highway has but
-// those named here. Include it before any header of Highway. And
-// D2L_INDEPENDENT, for a loop whose output may be an input's memory, element
-// for element:
-//
+// Excludes kinds of vector: the kernels are compiled for all that Highway has
+// but those named here. Include it before any header of Highway. It also
+// defines D2L_INDEPENDENT, for a loop whose output may be an input's memory,
+// element for element:
 //   D2L_INDEPENDENT
 //   for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]);
 //

@@ -1,4 +1,4 @@
-// Products by cuBLAS, with one that computes at once, on the CPU.
+// Products by cuBLAS, with a library that computes at once, on the CPU.
 
 #include <cublas_v2.h>
 
@@ -30,7 +30,7 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// What the handle of the library below is.
+// The library below takes this as its handle.
 struct FakeBlas {
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
   cudaStream_t stream = nullptr;
@@ -125,7 +125,7 @@ class BlasGemmTest : public testing::Test {
     ReplaceBlasForTesting(nullptr);
   }
 
-  // On a GPU of this kind from now on.
+  // Makes the stream one of a GPU of this kind.
   void MakeStream(const char* capability) {
     stream_.reset();
     gpus_.push_back(std::make_unique<CudaGpu>(cuda_, 0, capability, 4,

@@ -6,8 +6,8 @@ EMULATION_COPTS = [
     "-Wno-unknown-pragmas",  # unroll
 ]
 
-# Calls around every load and store, of which check_hooks.cc makes findings: each
-# access as the source has it, with its line.
+# Calls around every load and store, from which check_hooks.cc makes findings: each
+# access as it is in the source, with its line.
 CHECK_COPTS = [
     "-fsanitize=thread,bounds,alignment",
     "-O1",
@@ -15,7 +15,7 @@ CHECK_COPTS = [
     "-fno-tree-vectorize",
 ]
 
-# For kernels that every build holds: with a sanitizer they are not checked.
+# For kernels that every build contains: they are not checked with a sanitizer.
 CHECK_COPTS_UNLESS_SANITIZED = select({
     "//:sanitized": [],
     "//conditions:default": CHECK_COPTS,
@@ -26,7 +26,7 @@ CHECK_HOOKS_UNLESS_SANITIZED = select({
     "//conditions:default": ["//common/kernels/cuda:check_hooks"],
 })
 
-# The sanitizers' own libraries have functions of the same names.
+# The sanitizers' own libraries have functions with the same names.
 CHECKABLE = select({
     "//:sanitized": ["@platforms//:incompatible"],
     "//conditions:default": [],

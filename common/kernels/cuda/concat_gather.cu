@@ -31,7 +31,7 @@ void VisitUnit(int bytes, F f) {
 
 // ---- Cat.
 
-// Pieces of one launch: what the parameters of a kernel, 4 KB, have room for.
+// The most pieces of one launch, which fit the 4 KB of a kernel's parameters.
 constexpr int kPartsAtOnce = 48;
 struct CatParts {
   CatPart part[kPartsAtOnce];
@@ -84,7 +84,7 @@ void Cat(const CudaLaunch& launch, const CatArgs& args) {
 
 // ---- Index.
 
-// out is null if only the indices are to be looked at.
+// out is null if the kernel only checks the indices.
 template <typename Unit>
 __global__ void __launch_bounds__(kThreads)
     IndexKernel(Unit* out, const Unit* in, const std::int64_t* index,
@@ -109,11 +109,11 @@ void Pick(const CudaLaunch& launch, const IndexArgs& args, IndexMap map,
             static_cast<const Unit*>(args.in), args.index, map, launch.errors);
 }
 
-// ---- IndexAdd, with one index for a whole row. What goes to the same row is
-// a chain, in order: `next` leads from each position to the following one of
-// the same index, or to count, and `follows` says which are not a chain's
-// first. The search is count^2 / 2 comparisons where no two indices are alike,
-// and about count * size of them where many are.
+// ---- IndexAdd, with one index for a whole row. The positions that are added
+// to the same row form a chain, in order: `next` leads from each position to
+// the following one of the same index, or to count, and `follows` marks the
+// positions that are not the first of their chain. The search takes count^2 / 2
+// comparisons if all indices differ, and about count * size if many are equal.
 
 __global__ void __launch_bounds__(kThreads)
     LinkKernel(std::int64_t* next, std::uint8_t* follows,
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t row = index[i];
     if (row < 0 || row >= size) {
       ReportError(errors, DeviceError::kIndexOutOfRange, i, row, size);
-      follows[i] = 1;  // is left out
+      follows[i] = 1;  // the position belongs to no chain
       continue;
     }
     std::int64_t other = i + 1;
@@ -154,10 +154,10 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// ---- With an index for each element: a thread has a column, (o, ·, j), to
-// itself.
+// ---- With an index for each element: each thread has a column, (o, ·, j), of
+// its own.
 
-// Blocks of a multiprocessor: without a number ptxas spills registers.
+// Blocks of a multiprocessor: without this number ptxas spills registers.
 constexpr int kColumnBlocks = 4;
 
 template <typename T>
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kThreads)
     AddRowsKernel(T* out, const T* __restrict__ source,
                   const std::int64_t* __restrict__ index, std::int64_t rows,
                   std::int64_t size, std::int64_t count, ErrorReporter errors) {
-  // Odd lengths of rows: 32 of them begin in 32 banks.
+  // The length of a row is odd, so that 32 rows begin in 32 banks.
   __shared__ std::int64_t to[kThreads][kPiece + 1];
   __shared__ T term[kThreads][kPiece + 1];
   const auto own = static_cast<int>(threadIdx.x);
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// One column has one index for each row, too; as chains it has more threads.
+// A single column also has one index for each row; chains give it more threads.
 bool HasChains(const IndexAddArgs& args) {
   return args.op == IndexOp::kSelect || args.outer * args.inner == 1;
 }
@@ -282,7 +282,7 @@ void Launch(const CudaLaunch& launch, const CatArgs& args) {
 void Launch(const CudaLaunch& launch, const IndexArgs& args) {
   const std::int64_t row = args.inner * args.element_size;
   if (args.op == IndexOp::kSelect && args.outer * row == 0) {
-    // Nothing to copy, but a wrong index is an error all the same.
+    // There is nothing to copy, but a wrong index is still an error.
     Pick<std::uint8_t>(launch, args,
                        MakeIndexMap(false, 1, args.size, args.count, 1),
                        nullptr);

@@ -1,5 +1,5 @@
-// What moves elements and needs to know only their size: fills, copies within a
-// device, choices between two operands. And conversions and sequences.
+// Kernels that only need the size of elements: fills, copies within a device,
+// choices between two operands. Also conversions and sequences.
 
 #include <algorithm>
 #include <cstddef>
@@ -61,7 +61,7 @@ constexpr int kTileRows = 8;  // of threads; each takes several rows of a tile
 template <typename Bits>
 __global__ void __launch_bounds__(kTransposedTile* kTileRows)
     TransposeKernel(Bits* out, const Bits* in, Transposition turn) {
-  // One more column than the tile has: the banks of a column's elements differ.
+  // One column more than the tile, so that a column's elements differ in banks.
   __shared__ Bits tile[kTransposedTile][kTransposedTile + 1];
   const int x = threadIdx.x;
   const std::int64_t across = turn.TilesAcross();
@@ -157,8 +157,8 @@ void Launch(const CudaLaunch& launch, const CopyArgs& args) {
   const std::size_t size = DTypeSize(args.out_dtype);
   if (args.layout == nullptr) {
     if (args.out == args.in) return;
-    // Default: either may be another GPU's, or pinned host memory. A wrong
-    // result would stay behind for cudaGetLastError.
+    // Default, because either address may be another GPU's, or pinned host
+    // memory. cudaGetLastError reports a failure.
     static_cast<void>(cudaMemcpyAsync(
         args.out, args.in, static_cast<std::size_t>(args.numel) * size,
         cudaMemcpyDefault, launch.stream));

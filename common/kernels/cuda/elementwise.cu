@@ -1,5 +1,5 @@
-// Functions of one operand, among them the powers that are one, because x * x
-// is not pow(); and functions of two.
+// Functions of one operand, including the powers that are functions of one
+// operand, because x * x is not pow(); and functions of two.
 
 #include <array>
 #include <cstddef>
@@ -57,7 +57,7 @@ constexpr FunctionTable kHalf =
 constexpr FunctionTable kReciprocal =
     FunctionsOf<Reciprocal, DTypes::kFloatingPoint>();
 
-// args.a to the power of `exponent`, if that is 0, 1, 2, 3, or, of
+// Computes args.a to the power of `exponent`, if that is 0, 1, 2, 3, or, for
 // floating-point numbers, 0.5 or -1. Returns whether it was one of these.
 bool RunPower(const CudaLaunch& launch, double exponent,
               const BinaryArgs& args) {
@@ -88,8 +88,8 @@ bool RunPower(const CudaLaunch& launch, double exponent,
 
 // ---- Of two.
 
-// powf() of CUDA is off by up to 4 units in the last place, that of the C
-// library by hardly more than half of one, because it computes in double.
+// CUDA's powf() is off by up to 4 units in the last place, the C library's by
+// hardly more than half of one, because it computes in double.
 struct DevicePower {
   __device__ float operator()(float a, float b) const {
     return PowerOfFloat()(a, b);
@@ -99,7 +99,7 @@ struct DevicePower {
   }
 };
 
-// Which divisors, or exponents, integers must not have.
+// The divisors, or exponents, that are errors for integers.
 template <typename F, typename T>
 D2L_HOST_DEVICE bool IsBad(T b) {
   return std::is_same_v<F, FloorDivide> ? b == 0 : b < T{0};
@@ -109,7 +109,7 @@ constexpr DeviceError kErrorOf =
     std::is_same_v<F, FloorDivide> ? DeviceError::kDivisionByZero
                                    : DeviceError::kNegativeExponent;
 
-// Of integers: reports a bad divisor or exponent. The result is then 0, which
+// For integers: reports a bad divisor or exponent. The result is then 0, which
 // is never read.
 template <typename F>
 struct Checked {
@@ -149,7 +149,7 @@ void RunBinary(const CudaLaunch& launch, const BinaryArgs& args) {
 template <typename F, typename T>
 void RunChecked(const CudaLaunch& launch, const BinaryArgs& args) {
   if (args.b.data == nullptr && IsBad<F>(args.b.scalar.To<T>())) {
-    // Every element is wrong: the first is reported.
+    // Every element is wrong, so the first is reported.
     if (args.numel > 0) {
       StartKernel(ReportKernel, 1, 1, launch.stream, launch.errors, kErrorOf<F>,
                   args.b.scalar.To<std::int64_t>());
@@ -161,7 +161,7 @@ void RunChecked(const CudaLaunch& launch, const BinaryArgs& args) {
               OperandOf<T>(args.a), OperandOf<T>(args.b));
 }
 
-// Not for the functors that WithoutGreater() leaves out.
+// The functors that WithoutGreater() replaces are not needed.
 template <typename F, typename T>
 constexpr BinaryFunction FunctionOf() {
   if constexpr (std::is_same_v<F, Greater> || std::is_same_v<F, GreaterEqual>) {

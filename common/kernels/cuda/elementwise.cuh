@@ -1,19 +1,19 @@
-// The element-wise kernels: one for contiguous operands, one for any others.
+// The element-wise kernels: one for contiguous operands, one for all others.
 //
 //   Elementwise(launch, Of<Add>(), numel, out, layout, Order::kAny,
 //               Operand<float>{a}, Operand<float>{b});
 //
-// The function is called with the number of the element and then its operands,
-// so that one that checks them can say where. Each element is read before it is
-// written, by the same thread: out may be an input.
+// The function receives the number of the element and then its operands, so
+// that a function that checks its operands can report the element. Each element
+// is read before it is written, by the same thread: out may be an input.
 //
-// Both kernels stride over the elements with the whole grid, several at a time,
-// whose loads are all under way before the first is used.
+// Both kernels stride over the elements with the whole grid. A thread loads
+// several elements before it uses the first.
 //
 //   ForEach<float>(launch, out, numel, Mean<float>{in, window});
 //
-// computes each element by itself: f is a value of less than 4 KB, and
-// out[e] = f(e). out is nothing that f reads. For .cu files.
+// computes each element independently: f is a value of less than 4 KB, and
+// out[e] = f(e). f must not read out. For .cu files.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_ELEMENTWISE_CUH_
 #define D2L_COMMON_KERNELS_CUDA_ELEMENTWISE_CUH_
@@ -40,11 +40,11 @@ template <typename T>
 struct Operand {
   const T* data;
   T number;
-  // All elements of a vector are the one at its place.
+  // Whether all elements of a vector are the one element at its place.
   bool repeated = false;
 };
 
-// A functor of functors.h, which does not care where its element is.
+// A functor of functors.h, which does not use the element's number.
 template <typename F>
 struct Of {
   template <typename... T>
@@ -58,7 +58,7 @@ struct alignas(sizeof(T) * kSize) Vector {
   T at[kSize];
 };
 
-// What a thread has loaded of an operand: kBatch vectors.
+// The kBatch vectors that a thread has loaded of an operand.
 template <typename T, int kSize, int kBatch>
 struct Loaded {
   Vector<T, kSize> vector[kBatch];
@@ -73,7 +73,7 @@ __device__ inline std::int64_t ThreadsOfGrid() {
   return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
 }
 
-// Starts a kernel whose threads stride over `count` items, so many at a time.
+// Starts a kernel whose threads stride over `count` items, at_once at a time.
 template <typename... T>
 void StartGrid(const CudaLaunch& launch, std::int64_t count, int at_once,
                void (*kernel)(T...),
@@ -84,7 +84,7 @@ void StartGrid(const CudaLaunch& launch, std::int64_t count, int at_once,
               args...);
 }
 
-// ---- What is computed from anything.
+// ---- Elements computed from anything.
 
 template <typename T, class F>
 __global__ void __launch_bounds__(kThreads)
@@ -103,7 +103,7 @@ void ForEach(const CudaLaunch& launch, void* out, std::int64_t numel, F f) {
 
 // ---- Loads and stores of vectors.
 
-// The elements at kBatch places, of which the first `count` are there.
+// Loads the elements at the first `count` of kBatch places.
 template <int kSize, int kBatch, typename T>
 __device__ Loaded<T, kSize, kBatch> Load(const Operand<T>& operand,
                                          const std::int64_t (&place)[kBatch],
@@ -138,7 +138,7 @@ __device__ Loaded<T, kSize, kBatch> Load(const Operand<T>& operand,
   return loaded;
 }
 
-// number: of the elements at the places; they differ if the output is strided.
+// `number` numbers the elements; it is not `place` if the output is strided.
 template <int kSize, int kBatch, typename F, typename Out, typename... In>
 __device__ void ComputeAndStore(const F& f, Out* out,
                                 const std::int64_t (&place)[kBatch],
@@ -171,7 +171,7 @@ __device__ int CountBelow(std::int64_t i, std::int64_t step, std::int64_t end) {
 // into many registers.
 template <int kSize>
 inline constexpr int kVectorsAtOnce = kSize > 4 ? 1 : 2;
-// The same for what goes one by one.
+// The same for elements that are loaded one by one.
 inline constexpr int kSinglesAtOnce = 4;
 
 template <int kSize, typename F, typename Out, typename... In>
@@ -225,7 +225,7 @@ void LaunchContiguous(const CudaLaunch& launch, F f, std::int64_t numel,
 
 // ---- Operands with strides.
 
-// place: of all operands, the output's first.
+// `place` is that of all operands, the output's first.
 template <int kSize, int kBatch, typename F, typename Out, typename... In,
           int... kOperand>
 __device__ void StridedBatch(
@@ -238,7 +238,7 @@ __device__ void StridedBatch(
       Load<kSize, kBatch>(in, place[1 + kOperand], count)...);
 }
 
-// dims: of `vectors` vectors.
+// `dims` counts vectors.
 template <int kSize, typename F, typename Out, typename... In>
 __global__ void __launch_bounds__(kThreads)
     StridedKernel(F f, Out* out, std::int64_t vectors,
@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// layout: collapsed; its inputs are the arrays among the operands, in order.
+// `layout` is collapsed; its inputs are the operands that are arrays, in order.
 template <typename F, typename Out, typename... In>
 void LaunchStrided(const CudaLaunch& launch, F f, Out* out,
                    StridedLayout layout, Operand<In>... in) {
@@ -290,7 +290,7 @@ void LaunchStrided(const CudaLaunch& launch, F f, Out* out,
               MakeStridedDims<kOperands>(layout.shape, strides), in...);
   };
   if (SplitRows(kSize, layout.shape, absl::MakeSpan(arrays, count))) {
-    // A number's is the output's: false.
+    // For a number this reads the output's `repeated`, which is false.
     [[maybe_unused]] int k = 0;
     ((in.repeated = arrays[array_of[++k]].repeated), ...);
     start(StridedKernel<kSize, F, Out, In...>, kVectorsAtOnce<kSize>);
@@ -304,8 +304,8 @@ void LaunchStrided(const CudaLaunch& launch, F f, Out* out,
 // Whether elements may be numbered in another order than the layout's.
 enum class Order { kAny, kOfLayout };
 
-// given: as in kernels.h, with one input for each operand; that of a number is
-// not looked at.
+// `given` is as in kernels.h, with one input for each operand; the input of a
+// number is ignored.
 template <typename F, typename Out, typename... In>
 void Elementwise(const CudaLaunch& launch, F f, std::int64_t numel, Out* out,
                  const StridedLayout* given, Order order, Operand<In>... in) {
@@ -315,7 +315,7 @@ void Elementwise(const CudaLaunch& launch, F f, std::int64_t numel, Out* out,
     LaunchContiguous(launch, f, numel, out, in...);
     return;
   }
-  // The arrays alone; what numbers are is known without strides.
+  // Holds the arrays only: a number needs no strides.
   StridedLayout layout = {given->shape, given->out, {}};
   const bool is_array[kInputs + 1] = {(in.data != nullptr)...};
   int arrays = 0;

@@ -1,4 +1,4 @@
-// The CUDA kernels as operations: each launches what its file launches.
+// The CUDA kernels as operations: each launches the kernels of its file.
 
 #include "common/kernels/enqueue.h"
 
@@ -15,9 +15,9 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// From the stream's own free list, to which it returns at the end of the
-// caller's scope, or of the graph that is recorded: whatever gets it next on
-// this stream runs after what has been launched until then. Null for 0 bytes.
+// Allocates from the stream's own free list, to which the memory returns at the
+// end of the caller's scope, or of the graph that is captured: its next user on
+// this stream runs after all launches until then. Null for 0 bytes.
 StorageRef AllocateWorkspace(Stream& stream, std::size_t bytes) {
   StorageRef workspace;
   if (bytes > 0) {

@@ -1,9 +1,8 @@
-// Several element-wise operations as one kernel, which reads their program as
-// it goes: what is between two operations stays in shared memory.
+// Several element-wise operations as one kernel, which interprets their
+// program: values between two operations stay in shared memory.
 //
 // A step is decoded once for a thread's four elements, and is the same for all
-// threads, so it costs a few jumps; and a program needs no compiler where it
-// runs.
+// threads, so it costs a few jumps; and running a program needs no compiler.
 
 #include <cstdint>
 #include <tuple>
@@ -24,8 +23,9 @@ using Quad = Vector<float, kElements>;
 using Ref = FusedArgs::Ref;
 using Step = FusedArgs::Step;
 
-// Where a thread's elements are, of which the first `count` are there; for the
-// others the first is loaded again, so that no branch is between the loads.
+// The places of a thread's elements, of which the first `count` exist. The
+// first is loaded again for each of the others, to avoid branches between
+// loads.
 struct Places {
   std::uint32_t place[kElements];
   int count;
@@ -95,7 +95,7 @@ __device__ Quad Each(F f, const In&... in) {
   return quad;
 }
 
-// By the row of the table that is op's.
+// Applies the row of the table that belongs to op.
 template <typename Op, int... kRow, typename... In>
 __device__ Quad ByRow(int op, std::integer_sequence<int, kRow...>,
                       const In&... in) {
@@ -139,7 +139,7 @@ __device__ Quad Compute(const Step& step, const Quad& a, const Quad& b,
 }
 
 __global__ void __launch_bounds__(kThreads) FusedKernel(FusedArgs args) {
-  // A thread uses its own column, so nobody waits for another.
+  // A thread uses its own column, so no thread waits for another.
   __shared__ Quad slots[FusedArgs::kMaxSlots][kThreads];
   const auto numel = static_cast<std::uint32_t>(args.numel);
   const std::uint32_t tile = kElements * blockDim.x;

@@ -1,14 +1,14 @@
-// Launch: starts a family's kernels on a GPU. What they compute is in
-// kernels.h; enqueue.cc makes operations of them.
+// Launch: starts a family's kernels on a GPU. kernels.h says what they compute;
+// enqueue.cc makes operations of them.
 //
 //   stream.Launch(label, [&](const CudaLaunch& launch) {
 //     Launch(launch, args);
 //   });
 //
-// A launcher starts its kernels on launch.stream and returns; it waits for
-// nothing, and leaves a launch that went wrong to cudaGetLastError. What it
-// cannot launch at all, such as a dimension too long for a kernel, it throws
-// as std::invalid_argument; a product or a convolution throws
+// A launcher starts its kernels on launch.stream and returns; it does not wait,
+// and leaves a failed launch to cudaGetLastError. It throws
+// std::invalid_argument for arguments that it cannot launch at all, such as a
+// dimension too long for a kernel; a product or a convolution throws
 // std::runtime_error if cuBLAS is needed and not found, or refuses.
 // Thread-safe, as long as the stream lives.
 
@@ -34,7 +34,7 @@ void Launch(const CudaLaunch& launch, const BinaryArgs& args);
 void Launch(const CudaLaunch& launch, const WhereArgs& args);
 void Launch(const CudaLaunch& launch, const FusedArgs& args);
 void Launch(const CudaLaunch& launch, const SoftmaxArgs& args);
-// By cuBLAS, or, if it is small, by a kernel of our own (gemm_call.h says
+// cuBLAS computes it, or a kernel of our own if it is small (gemm_call.h says
 // which).
 void Launch(const CudaLaunch& launch, const MatMulArgs& args);
 void Launch(const CudaLaunch& launch, const CatArgs& args);
@@ -43,13 +43,13 @@ void Launch(const CudaLaunch& launch, const Pool2dArgs& args);
 void Launch(const CudaLaunch& launch, const CrossEntropyArgs& args);
 void Launch(const CudaLaunch& launch, const AxpbyArgs& args);
 
-// ---- What needs memory of the device besides: so many bytes, aligned to 16
-// and in use until the kernels have run; null for 0 bytes.
+// ---- Device memory that a kernel needs as workspace, in bytes. The pointer is
+// aligned to 16, valid until the kernels have run, and null for 0 bytes.
 
 std::size_t WorkspaceBytes(const ReduceArgs& args);  // 0 for most
 void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* workspace);
 
-// At most 64 MB or what one image needs: images go through it in groups.
+// At most 64 MB, or the size for one image: images are processed in groups.
 std::size_t WorkspaceBytes(const Conv2dArgs& args);
 void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace);
 
@@ -61,7 +61,7 @@ std::size_t WorkspaceBytes(const IndexAddArgs& args);
 void Launch(const CudaLaunch& launch, const IndexAddArgs& args,
             void* workspace);
 
-// The other families need none.
+// The other families need no workspace.
 template <typename Args>
 std::size_t WorkspaceBytes(const Args&) {
   return 0;
@@ -89,10 +89,10 @@ void VisitFloat(DType dtype, F f) {
 void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
                     const GemmCall& call);
 
-// Of a convolution. `patches` is a matrix of what the windows see, in
-// `channels` images each of `batch`: its rows are (channels, kernel_height,
-// kernel_width), its columns (batch, out_height, out_width). x is (batch,
-// channels, height, width).
+// Arguments of im2col and col2im. `patches` is a matrix of what the windows
+// see, in `channels` channels of `batch` images: its rows are (channels,
+// kernel_height, kernel_width), its columns (batch, out_height, out_width). x
+// is (batch, channels, height, width).
 struct Im2colArgs {
   DType dtype;
   std::int64_t batch, channels;

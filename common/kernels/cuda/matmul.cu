@@ -1,5 +1,5 @@
-// Products, by a library or, if they are over before it has launched them (see
-// IsSmallProduct), by a kernel of our own, which is right for any sizes: the
+// Products, by a library or, if they take less time than the library's launch
+// (IsSmallProduct), by a kernel of our own, which is correct for any sizes: the
 // products of an element of c are added up from the first to the last, each
 // with one rounding.
 
@@ -15,8 +15,8 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// What a block holds of each operand: all of k for a (100, 100) product, so
-// that there is one wait for memory and not one for each slice.
+// The part of each operand that a block holds: all of k for a (100, 100)
+// product, so that it waits for memory once and not for each slice.
 constexpr int kSlice = 128;
 // Threads of a block; each computes two elements of c, one under the other.
 constexpr int kThreadRows = kSmallTile / 2;
@@ -26,7 +26,7 @@ template <typename T>
 struct Matrix {
   const T* data;
   std::int64_t row, column;
-  std::int64_t batch;  // from one to the next
+  std::int64_t batch;  // from one matrix to the next
 };
 
 // The element of a tile that a thread loads in a round: l is the index of the
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
     SmallProductKernel(T* c, std::int64_t ldc, std::int64_t c_batch,
                        Matrix<T> a, Matrix<T> b, std::int64_t m, std::int64_t n,
                        std::int64_t k, std::int64_t tiles) {
-  // One more, so that the elements of a column lie in different banks.
+  // One more column, so that the elements of a column lie in different banks.
   __shared__ T left[kSmallTile][kSlice + 1];
   __shared__ T right[kSlice][kSmallTile + 1];
   const int x = threadIdx.x;
@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
     for (std::int64_t begin = 0; begin < k; begin += kSlice) {
       const int depth =
           k - begin < kSlice ? static_cast<int>(k - begin) : kSlice;
-      // What lies outside of a matrix is loaded from its edge, without a
-      // branch: the elements of c that come of it are not stored.
+      // Elements outside of a matrix are loaded from its edge, without a
+      // branch: the elements of c computed from them are not stored.
       const auto a_at = [&](int i, int l) {
         return a_tile[min(i, last_row) * a.row +
                       (begin + min(l, depth - 1)) * a.column];
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
       const bool a_along = a.column == 1;
       const bool b_along = b.column != 1;
       if (depth > kSlice / 2) {
-        // All loads are under way before the first is waited for.
+        // All loads are under way before the thread waits for the first.
         T from_a[kSmallTile];
         T from_b[kSmallTile];
 #pragma unroll

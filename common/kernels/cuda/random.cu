@@ -9,7 +9,7 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// The elements of a block, which one thread makes.
+// The elements of a block, made by one thread.
 template <typename Element, void (*kTransform)(const PhiloxBlock&, Element*)>
 struct RealNumbers {
   using T = Element;
@@ -20,7 +20,7 @@ struct RealNumbers {
   }
 };
 
-// Word: of 64 bits for a range beyond 2^32.
+// Word has 64 bits for a range beyond 2^32.
 template <typename Element, typename Word>
 struct WholeNumbers {
   using T = Element;
@@ -38,7 +38,7 @@ struct WholeNumbers {
   }
 };
 
-// A thread makes whole blocks. aligned: a block's elements are stored at once.
+// A thread makes whole blocks. If `aligned`, it stores a block at once.
 template <class Numbers>
 __global__ void __launch_bounds__(kThreads)
     RandomKernel(Numbers numbers, typename Numbers::T* out, std::int64_t n,

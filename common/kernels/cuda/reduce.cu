@@ -16,7 +16,7 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// What is reduced; the kernels differ by where its elements lie.
+// The input of a reduction; the kernels differ by where its elements lie.
 template <class OpOf>
 struct Reduction {
   using Op = OpOf;
@@ -38,7 +38,7 @@ struct Reduction {
   }
 };
 
-// Side by side.
+// The elements lie side by side.
 template <class Op>
 struct OfRun : Reduction<Op> {
   static constexpr bool runs = true;
@@ -51,7 +51,7 @@ struct OfRun : Reduction<Op> {
   }
 };
 
-// In one or two dimensions.
+// The elements have one or two dimensions.
 template <class Op>
 struct OfRows : Reduction<Op> {
   static constexpr bool runs = false;
@@ -70,7 +70,7 @@ struct OfRows : Reduction<Op> {
   }
 };
 
-// In more.
+// The elements have more dimensions.
 template <class Op>
 struct OfDims : Reduction<Op> {
   static constexpr bool runs = false;
@@ -137,7 +137,7 @@ std::size_t WorkspaceBytes(const ReduceArgs& args) {
   const ReduceLayout layout = LayoutOf(args);
   const std::int64_t outputs = layout.kept.numel();
   if (outputs == 0) return 0;
-  // ArgMax's are the largest.
+  // ArgMax's states are the largest.
   return StateBytes(PlanFor(layout), outputs, sizeof(ArgMax<double>::State));
 }
 

@@ -1,4 +1,4 @@
-// The kernels of reductions. What is reduced is a value R of a struct with
+// The kernels of reductions. A reduction is a value R of a struct with
 //   Op                             of reductions.h
 //   OfLane(output, walk, begin)    the state of one lane of a segment: the
 //                                  elements of the walk, counted from `begin`
@@ -25,14 +25,15 @@
 
 namespace d2l::kernels::cuda {
 
-// Blocks that a multiprocessor has room for: without a number ptxas keeps to 64
-// registers a thread, or fewer, and spills some.
+// The blocks that fit on a multiprocessor. Without this number ptxas limits
+// itself to 64 registers a thread, or fewer, and spills some.
 inline constexpr int kReduceBlocks = 3;
 
-// Steps until parts go into the state: so few roundings to float.
+// Steps until parts are merged into the state: there are few roundings to
+// float.
 inline constexpr int kReduceChain = 16;
 
-// Takes the parts of a step into the state.
+// Merges the parts of a step into the state.
 template <class Op>
 __device__ inline void Flush(typename Op::State& state,
                              typename Op::Part (&part)[kReduceStep]) {
@@ -42,8 +43,8 @@ __device__ inline void Flush(typename Op::State& state,
   Op::Merge(state, static_cast<typename Op::State>(part[0]));
 }
 
-// Elements that lie side by side, for ReduceLane: a step is one load, if it is
-// aligned.
+// Loads elements that lie side by side, for ReduceLane: a step is one load, if
+// it is aligned.
 template <typename T>
 struct Contiguous {
   const T* in;
@@ -63,8 +64,8 @@ struct Contiguous {
   }
 };
 
-// One segment of one output, by one lane; its elements are counted from
-// `begin`. load(i) is element i. kUnroll: steps whose loads are under way
+// Reduces one segment of one output by one lane; its elements are counted from
+// `begin`. load(i) is element i. The loads of kUnroll steps are under way
 // together.
 template <class Op, int kUnroll, typename Load>
 __device__ typename Op::State ReduceLane(const LaneWalk& walk,
@@ -95,7 +96,7 @@ __device__ typename Op::State ReduceLane(const LaneWalk& walk,
     }
     Flush<Op>(state, part);
   }
-  // A sum of its own for each, as in a full step.
+  // Each element has its own sum, as in a full step.
   Part part[kReduceStep] = {Op::NoElement(), Op::NoElement(), Op::NoElement(),
                             Op::NoElement()};
 #pragma unroll
@@ -109,9 +110,9 @@ __device__ typename Op::State ReduceLane(const LaneWalk& walk,
   return state;
 }
 
-// Puts the lanes' states together: what lane 0 of an output gets back, and what
-// is at its place in `shared`, is then the state of all. Every thread of the
-// block calls it; others read `shared` after another __syncthreads().
+// Merges the lanes' states: lane 0 of an output returns the state of all its
+// lanes, which is also at its place in `shared`. Every thread of the block
+// calls it; other threads read `shared` after another __syncthreads().
 template <class Op>
 __device__ typename Op::State MergeLanes(const ReducePlan& plan,
                                          typename Op::State state,
@@ -129,8 +130,8 @@ __device__ typename Op::State MergeLanes(const ReducePlan& plan,
   return state;
 }
 
-// Block (x, y): segment y of outputs from x * plan.Outputs() on. With one
-// segment the results are stored, else the states go to `states`, segment by
+// Block (x, y) reduces segment y of the outputs from x * plan.Outputs() on. A
+// single segment stores the results; several store `states`, segment by
 // segment.
 template <class R>
 __global__ void __launch_bounds__(kReduceThreads, kReduceBlocks)
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(kReduceThreads, kReduceBlocks)
   }
 }
 
-// Puts the states of all segments of each output together.
+// Merges the states of all segments of each output.
 template <class R>
 __global__ void __launch_bounds__(kReduceThreads)
     MergeKernel(R reduction, ReducePlan plan, std::int64_t outputs,
@@ -190,7 +191,7 @@ inline std::size_t StateBytes(const ReducePlan& plan, std::int64_t outputs,
              : static_cast<std::size_t>(plan.segments * outputs) * state_size;
 }
 
-// n: the elements of each output.
+// n is the number of elements of each output.
 template <class R>
 void StartReduce(const CudaLaunch& launch, const ReducePlan& plan,
                  std::int64_t outputs, std::int64_t n, void* states,

@@ -1,7 +1,7 @@
-// softmax(x) = e / sum(e) and log softmax(x) = (x - max) - log(sum(e)), where
-// e = exp(x - max). As on the CPU, a row that contains NaN or +infinity, or
-// only -infinity, needs no care: a difference is NaN, so the sum is, so all
-// are. And cross-entropy, which is made of both.
+// softmax(x) = e / sum(e) and log softmax(x) = (x - max) - log(sum(e)), where e
+// = exp(x - max). As on the CPU, a row that contains NaN or +infinity, or only
+// -infinity, needs no special case: a difference is NaN, so the sum and all
+// results are. Cross-entropy uses both.
 
 #include <cstdint>
 
@@ -16,17 +16,16 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// What a softmax needs to know of a row: its maximum, and the sum of
-// e^(x - maximum).
+// A softmax's sums over a row: its maximum, and the sum of e^(x - maximum).
 template <typename T>
 struct ExponentialSum {
   T max;
   T total;
 };
 
-// Of the thread's output of the plan, whose elements are x[0], x[stride], …,
-// the same in all of its lanes. Every thread of the block calls it, once; those
-// that are not active have no output.
+// Reduces the thread's output of the plan, whose elements are x[0], x[stride],
+// …; all of its lanes return the result. Every thread of the block calls it,
+// once; threads that are not active have no output.
 template <typename T>
 __device__ ExponentialSum<T> SumExponentials(const ReducePlan& plan,
                                              bool active, const T* x,
@@ -76,8 +75,8 @@ __device__ ExponentialSum<T> SumExponentials(const ReducePlan& plan,
 
 // ---- Softmax.
 
-// Three times through each row: it is in the cache after the first. A thread
-// writes only what it has read itself, so out may be in.
+// Reads each row three times: it is in the cache after the first. A thread
+// writes only elements that it has read itself, so out may be in.
 template <typename T, bool kLog>
 __global__ void __launch_bounds__(kReduceThreads)
     SoftmaxKernel(T* out, const T* in, ReducePlan plan, std::int64_t outputs,
@@ -116,8 +115,8 @@ void Run(const CudaLaunch& launch, const SoftmaxArgs& args) {
 
 // ---- Cross-entropy.
 
-// dy: null for the loss itself, one element for each sample, else for its
-// gradient.
+// dy is null for the loss itself, one element for each sample; else the kernel
+// computes its gradient.
 template <typename T>
 __global__ void __launch_bounds__(kReduceThreads)
     CrossEntropyKernel(T* out, const T* dy, const T* logits,

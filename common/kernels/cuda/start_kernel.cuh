@@ -1,10 +1,9 @@
-// What a kernel is launched with, and how it reports.
+// How a kernel is launched, and how it reports errors.
 //
 //   StartKernel(AddKernel<float>, blocks, threads, launch.stream, out, a, b);
 //
 // For .cu files. They are compiled by nvcc, and, for tests on machines without
-// a GPU, by the C++ compiler, for which emulation.h says what CUDA's words
-// mean.
+// a GPU, by the C++ compiler with emulation.h, which defines CUDA's keywords.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_START_KERNEL_CUH_
 #define D2L_COMMON_KERNELS_CUDA_START_KERNEL_CUH_
@@ -20,7 +19,7 @@
 
 namespace d2l::kernels::cuda {
 
-// The kernel's parameters say what the arguments are converted to.
+// Arguments are converted to the types of the kernel's parameters.
 template <typename T>
 struct Converted {
   using type = T;

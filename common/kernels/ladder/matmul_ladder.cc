@@ -31,7 +31,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// PlainTile (below) with vectors. Unrolled, the sums stay in registers.
+// PlainTile (below) with vectors. Unrolled, it keeps the sums in registers.
 void VectorTile(std::int64_t k, const float* a, const float* b, float* tile) {
   const hn::CappedTag<float, kColumns> d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);

@@ -49,16 +49,16 @@ namespace {
 // Nine is the fewest whose interval leaves out an outlier (statistics.h).
 constexpr int kMinRepeats = 9;
 constexpr int kMaxRepeats = 99;
-// The fewest that have an interval; there is next to no noise in memory.
+// The smallest number with an interval; memory has next to no noise.
 constexpr int kMemoryRuns = 6;
 constexpr double kEnoughSeconds = 0.2;
-// So long shows what other programs use.
+// The shortest time that shows the load of other programs.
 constexpr double kShortestWatch = 0.15;
 // The resolution of the clock.
 constexpr double kTick = 1e-9;
 
-// The repeats that other programs disturbed least, in all of what was timed in
-// them: a third, nine at least.
+// The repeats that other programs disturbed least, summed over everything that
+// was timed in them: a third of all, but at least nine.
 std::vector<std::size_t> LeastDisturbed(
     const std::vector<const std::vector<Elapsed>*>& timed) {
   std::vector<double> doubt(timed[0]->size());
@@ -86,12 +86,12 @@ void WaitFor(const Alternative& alternative) {
   }
 }
 
-// With --what_if, of the repeats of what is timed: one is recorded, and in one
+// With --what_if, one repeat of each measurement is recorded, and in another
 // each call waits.
 constexpr std::size_t kRecorded = 1, kBlocking = 2;
 
-// What the recorded program would take if the machine or the program were
-// another. blocking: what it took when each call waited.
+// Prints how long the recorded program would take if the machine or the program
+// were different. `blocking` is the measured time if each call waits.
 void PrintWhatIf(const Phrase& label, RecordedProgram recorded,
                  double blocking) {
   if (recorded.devices.empty()) return;
@@ -108,8 +108,7 @@ void PrintWhatIf(const Phrase& label, RecordedProgram recorded,
             << "\n";
 }
 
-// What is left of letters, digits and dots if it is to be part of a file's
-// name.
+// The letters, digits and dots of the text, for a file's name.
 std::string FilePart(const std::string& text) {
   std::string part;
   for (const char c : text) {
@@ -123,7 +122,7 @@ std::string FilePart(const std::string& text) {
   return part.empty() ? "drawing" : part.substr(0, 60);
 }
 
-// "" if all elements are close enough, else which are not.
+// "" if all elements are close enough, else a text about those that are not.
 template <typename T>
 std::string Difference(const std::vector<T>& got,
                        const std::vector<T>& expected, double tolerance) {
@@ -136,7 +135,7 @@ std::string Difference(const std::vector<T>& got,
     const double e = expected[i];
     const double difference = std::abs(got[i] - e);
     // Infinities of one sign are equal, though their difference is NaN; NaN is
-    // close to nothing, and nothing finite is close to infinity.
+    // close to nothing, and no finite number is close to infinity.
     if (got[i] == expected[i] ||
         (std::isfinite(difference) &&
          difference <= tolerance * std::max(1.0, std::abs(e)))) {
@@ -236,7 +235,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
       for (const Device device : alternative.devices) Synchronize(device);
     }
   };
-  // The first run holds initialisation: memory, threads, libraries.
+  // The first run includes initialisation: memory, threads, libraries.
   for (const Alternative& alternative : alternatives) {
     const RecordFunction range(alternative.label.english + ", warm-up");
     alternative.work();
@@ -254,7 +253,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     for (std::size_t i = 0; i < alternatives.size(); ++i) {
       Samples& samples = all[i];
       idle();
-      // In a profile, so that the alternatives are told apart.
+      // The range distinguishes the alternatives in a profile.
       const RecordFunction range(absl::StrCat(
           alternatives[i].label.english, " #", samples.enqueue.size() + 1));
       std::optional<ProgramRecorder> recorder;
@@ -280,7 +279,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
   for (const Samples& samples : all) completions.push_back(&samples.completion);
   const std::vector<std::size_t> kept = LeastDisturbed(completions);
   Timings timings;
-  // One alone is no group: it stands beside the others of its kind.
+  // A single alternative is no group: it is drawn beside others of its kind.
   if (alternatives.size() > 1) ++last_group_;
   const auto report = [&](Figure figure) {
     if (alternatives.size() > 1) figure.group = last_group_;
@@ -369,7 +368,7 @@ Figure Cell::Seconds(const Phrase& label, const std::string& column,
 }
 
 bool Cell::Disturbed() const {
-  // The length of the measurement: the kernel counts hundredths of a second.
+  // Makes the watch long enough: the kernel counts hundredths of a second.
   std::this_thread::sleep_for(
       std::chrono::duration<double>(kShortestWatch - since_.Seconds()));
   const std::optional<OtherLoad> load = watch_.Seen();
@@ -440,7 +439,7 @@ void Cell::Keep(const Drawing& drawing, const std::string& text) {
     const auto is_taken = [&](const Shown& other) {
       return other.file == shown.file;
     };
-    // A cell may show two drawings of one name.
+    // A cell may show two drawings with the same name.
     for (int n = 2; std::any_of(result_->drawings.begin(),
                                 result_->drawings.end(), is_taken);
          ++n) {

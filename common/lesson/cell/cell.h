@@ -23,13 +23,13 @@
 // Alternatives are timed in turn, so that passing load affects all alike, and
 // compared repeat by repeat (judge.h).
 //
-// A cell prints with std::cout, as any program does. Verdicts are printed
-// below, when its code has returned; figures only with --verbose. On a terminal
+// A cell prints with std::cout, like any program. Verdicts are printed below,
+// after its code has returned; measurements only with --verbose. On a terminal
 // a cell has at most 25 lines: print what the text is about, and leave the rest
 // to --verbose.
 //
-// A result that is wrong is reported at once and makes the program's exit code
-// non-zero; the cell goes on. A claim that fails is a finding, not an error.
+// A wrong result is reported at once and makes the program's exit code
+// non-zero; the cell continues. A claim that fails is a finding, not an error.
 //
 // A Cell is used by one thread, the one that runs the cell.
 //
@@ -61,10 +61,10 @@ namespace d2l {
 
 class DeviceMemory;
 
-// Two times that differ by less may differ because the machine is noisy.
+// Times that differ by less may differ only because the machine is noisy.
 inline constexpr double kClearly = 1.3;
 
-// How much work the cells do: for a test, as in the course, for a fast GPU.
+// How much work the cells do: for a test, for the course, or for a fast GPU.
 enum class Size { kSmall, kCourse, kLarge };
 
 // "small", "course", "large".
@@ -75,7 +75,7 @@ struct Claimed {
   Phrase text;  // with its "{}"
   Judgement judgement;
 
-  // The text with the number in it: what was found, in a sentence.
+  // The text with the number in it: the finding, in a sentence.
   std::string Meaning() const;
 };
 
@@ -83,38 +83,38 @@ struct Claimed {
 struct Shown {
   Phrase name;
   std::string file;  // of the SVG; "" if none was written
-  std::string text;  // as it stands in the cell's output; "" if not printed
+  std::string text;  // as in the cell's output; "" if not printed
 };
 
 struct CellResult {
   CellText text;
   std::string number = "";  // "2.1"
-  int predicted = 0;        // which of the choices, from 1; 0: none
+  int predicted = 0;        // the learner's choice, from 1; 0: none
   std::vector<Figure> figures = {};
   std::vector<Claimed> claims = {};
   int wrong_results = 0;
   std::vector<Shown> drawings = {};
-  // While the cell ran; nothing if it is not known.
+  // The load while the cell ran; nothing if it is not known.
   std::optional<OtherLoad> load = std::nullopt;
-  std::string output = "";      // what its code printed
+  std::string output = "";      // its code's output
   SourceExcerpt source = {};    // the program that it teaches
-  SourceExcerpt measured = {};  // how that is measured; empty: source shows it
-  std::string error = "";       // what it threw; "" if it returned
+  SourceExcerpt measured = {};  // its measuring code; empty: in `source`
+  std::string error = "";       // the error it threw; "" if it returned
   double seconds = 0;           // how long it ran
 };
 
-// Where the SVGs of a run go.
+// Where a run writes its SVGs.
 struct SvgOutput {
   std::string directory;  // exists; "" to write none
   std::string lesson;     // for the files' names
 };
 
 // The times of asynchronous work. The first two are reported. Times are at
-// least 1 ns, so that there are ratios of them.
+// least 1 ns, so that ratios of them exist.
 struct Timing {
   Figure enqueue;     // until the calls had returned
   Figure completion;  // until the work was done
-  Figure wait;        // from the one to the other
+  Figure wait;        // between the two
 };
 
 // The timings of several alternatives, by label: t["both"].
@@ -124,10 +124,10 @@ struct Timings : std::vector<Timing> {
   const Timing& operator[](const Phrase& label) const;
 };
 
-// How long one of `count` calls took: "1.20 us".
+// The time of one of `count` calls: "1.20 us".
 std::string Each(const Figure& time, int count);
 
-// How long a call takes.
+// The time of a call.
 template <typename Work>
 double Seconds(const Work& work) {
   const Timer timer;
@@ -135,7 +135,7 @@ double Seconds(const Work& work) {
   return timer.Seconds();
 }
 
-// Work that does `work` so many times.
+// Work that does `work` `count` times.
 template <typename Work>
 auto Loop(int count, Work work) {
   return [count, work] {
@@ -143,25 +143,25 @@ auto Loop(int count, Work work) {
   };
 }
 
-// Is the first done sooner, by this factor? The number: how many times as long
-// the second takes.
+// Is the first done sooner, by this factor? The number says how many times as
+// long the second takes.
 Judgement Faster(const Timing& a, const Timing& b, double by);
 
 // One of several ways to do a thing.
 struct Alternative {
   Phrase label;
-  // All that it works on: idle before, synchronized after. None: the work is
-  // done when the call returns.
+  // All devices that it works on: idle before, synchronized after. None: the
+  // work is done when the call returns.
   std::vector<Device> devices;
   std::function<void()> work;
-  // Instead of synchronizing the devices, if given.
+  // Called instead of synchronizing the devices, if given.
   std::function<void()> wait = nullptr;
 };
 
 class Cell {
  public:
-  // Results go to *result, which outlives the cell. what_if: of what is timed
-  // on devices one repeat is recorded, and played with changes (what_if.h).
+  // Results go to *result, which outlives the cell. what_if: one repeat of each
+  // measurement on devices is recorded and simulated with changes.
   Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {},
        bool what_if = false)
       : size_(size),
@@ -178,7 +178,7 @@ class Cell {
                                     : large;
   }
 
-  // Whether tables and details are to be printed (--verbose).
+  // Whether to print tables and details (--verbose).
   bool verbose() const { return verbose_; }
 
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
@@ -190,8 +190,8 @@ class Cell {
               const std::function<void()>& wait = nullptr);
 
   // Times each as Time does, and in turn: A B C, A B C, … Repeat i of one
-  // figure was taken beside repeat i of another (see RatioPerRepeat). The
-  // devices of all are idle when one begins.
+  // measurement was taken beside repeat i of the others (see RatioPerRepeat).
+  // The devices of all are idle when one begins.
   Timings TimeInterleaved(const std::vector<Alternative>& alternatives);
 
   // Times `work` on the calling thread, a call that returns when it is done.
@@ -202,21 +202,21 @@ class Cell {
   Figure PeakMemory(const Phrase& label, Device device, DeviceMemory& memory,
                     const std::function<void()>& work);
 
-  // Adds a figure of another kind, or a derived one, to those reported.
+  // Reports a figure of another kind, or a derived one.
   Figure Report(Figure figure);
-  // What is reported from here on, until the next call, was taken at this place
-  // of a sweep: At("n", 64). The figures are drawn as curves, one for each
+  // Figures that are reported from here on, until the next call, belong to this
+  // place of a sweep: At("n", 64). They are drawn as curves, one for each
   // label.
   void At(const Phrase& axis, double value) { place_ = {axis, value}; }
   // From here on figures have no place.
   void AtNoPlace() { place_.reset(); }
-  // Adds what the cell timed itself, in repeats: so that it can be judged
-  // beside other programs.
+  // Reports repeats that the cell timed itself, so that they can be judged in
+  // spite of other programs.
   Figure ReportTimes(const Phrase& label, const Phrase& measured_on,
                      const std::vector<Elapsed>& repeats);
 
-  // Prints a line for each: its label, how long it took, and how long the calls
-  // took, if they returned before the work was done.
+  // Prints a line for each: its label, its time, and the time of the calls, if
+  // they returned before the work was done.
   void PrintTimes(const Timings& timings);
 
   // Prints the drawing as text. With --svg=DIR it is also written there, as
@@ -225,15 +225,15 @@ class Cell {
   // The same, but prints it with --verbose only: for large drawings.
   void ShowIfVerbose(const Drawing& drawing);
 
-  // Draws what has been reported (figure_drawings.h). The runner calls it when
+  // Draws the reported figures (figure_drawings.h). The runner calls it when
   // the cell's code has returned.
   void ShowFigures();
 
   // The verdict on an assertion of the course. text: the assertion, with "{}"
-  // where the judgement's number belongs; without, the number comes first in
-  // the evidence. It is true of HOLDS and of FAILS: "Printing takes {} as
+  // for the judgement's number; without it, the evidence begins with the
+  // number. The text must be true of HOLDS and of FAILS: "Printing takes {} as
   // long.". A text with other numbers or words in it is Worded (language.h).
-  // because: why it may not hold here, in sentences made from what was measured
+  // because: why it may not hold here, in sentences made from the measurements
   // (Say); printed unless it HOLDS.
   void Claim(const Phrase& text, const Judgement& judgement,
              const std::string& because = "");
@@ -247,17 +247,17 @@ class Cell {
   void Check(bool right, const std::string& what);
 
  private:
-  // Calls `once` as often as it takes, and twice as often beside other load:
-  // the repeats that it disturbs least are to count. enough: in seconds.
+  // Repeats `once` for at least `enough` seconds, and twice as often beside
+  // other load, because only the least disturbed repeats count.
   void Repeat(double enough, const std::function<void()>& once) const;
-  // The figure of these times, which knows what other programs did to them
-  // since the cell began. kept: the repeats that they disturbed least.
+  // The figure of these times, with the effect of other programs since the cell
+  // began. `kept` are the repeats that they disturbed least.
   Figure Seconds(const Phrase& label, const std::string& column,
                  const Phrase& measured_on, const std::vector<Elapsed>& repeats,
                  const std::vector<std::size_t>& kept) const;
   // Whether other programs have disturbed the cell since it began.
   bool Disturbed() const;
-  // Writes the SVG, if one is wanted. text: see Shown.
+  // Writes the SVG, if requested. text: see Shown.
   void Keep(const Drawing& drawing, const std::string& text);
 
   const LoadWatch watch_;
@@ -271,10 +271,10 @@ class Cell {
   int last_group_ = 0;          // see Figure::group
 };
 
-// How many cores the front end and the virtual devices keep busy.
+// The number of cores that the front end and the virtual devices keep busy.
 int CoresNeeded();
 
-// "cpu:0, virtual": what every figure says of where it was measured.
+// "cpu:0, virtual": every figure's description of its devices.
 Phrase MeasuredOn(Device device);
 // "cpu:0 and cpu:1, virtual"; "host" for none.
 Phrase MeasuredOn(const std::vector<Device>& devices);

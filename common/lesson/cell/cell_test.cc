@@ -23,7 +23,7 @@ namespace {
 
 class CellTest : public ::testing::Test {
  protected:
-  // What the cell said while `check` ran.
+  // The output of the cell while `check` ran.
   template <typename F>
   std::string Output(F check) {
     ::testing::internal::CaptureStdout();
@@ -50,11 +50,11 @@ TEST_F(CellTest, TimeTellsEnqueueFromCompletion) {
         [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
   });
   EXPECT_GE(timing.enqueue.value.count, 9);
-  // One to warm up, which is not counted.
+  // The warm-up is not counted.
   EXPECT_EQ(calls, timing.enqueue.value.count + 1);
   EXPECT_EQ(timing.completion.value.count, timing.enqueue.value.count);
   EXPECT_GE(timing.completion.value.min, 0.005);
-  // Order, not speed: every repeat reads the clock for enqueue first.
+  // Tests order, not speed: every repeat reads the clock for enqueue first.
   EXPECT_LE(timing.enqueue.value.median, timing.completion.value.median);
   EXPECT_LE(timing.wait.value.median, timing.completion.value.high);
   EXPECT_EQ(timing.wait.Name(),
@@ -182,7 +182,7 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
     EXPECT_EQ(timing.completion.samples.size(), count);
     EXPECT_EQ(timing.wait.value.count, static_cast<std::int64_t>(count));
   }
-  // Both devices are waited for.
+  // Both devices must have finished.
   EXPECT_GE(timings[1].completion.value.min, 0.002);
   EXPECT_EQ(timings[2].completion.measured_on, "host");
   EXPECT_EQ(timings[1].completion.measured_on,
@@ -200,11 +200,11 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
                  "\"c\"");
   }
   const Judgement faster = Faster(timings["a"], timings["b"], 1.1);
-  // Beside other programs it is not known: a callback that sleeps is not seen.
+  // It is not known beside other programs: a sleeping callback is not seen.
   if (!faster.disturbed) {
     EXPECT_EQ(faster.verdict, Verdict::kHolds);
   }
-  // Where the kernel says what a thread waited, load is accounted for.
+  // If the kernel reports how long a thread waited, the load is accounted for.
   EXPECT_EQ(faster.exposed, !UndisturbedTimer().Read().undisturbed.has_value());
 }
 

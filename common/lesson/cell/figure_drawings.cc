@@ -17,16 +17,16 @@
 namespace d2l {
 namespace {
 
-// From this factor on between the ends of an axis it is logarithmic.
+// An axis whose ends differ by at least this factor is logarithmic.
 constexpr double kWideX = 8;
 constexpr double kWideY = 20;
 
-// Up to the first comma: "accuracy, Xavier" is an accuracy.
+// The text up to the first comma: "accuracy, Xavier" is an accuracy.
 std::string Start(const std::string& text) {
   return text.substr(0, std::min(text.find(", "), text.find("，")));
 }
 
-// A bare number is what its label says.
+// For a number without a unit, the label names the quantity.
 Phrase QuantityOf(const Figure& figure) {
   if (figure.unit == "s") return "time";
   if (figure.unit == "B") return "memory";
@@ -35,8 +35,8 @@ Phrase QuantityOf(const Figure& figure) {
   return {Start(figure.label.english), Start(figure.label.shown)};
 }
 
-// What was measured: the time until the calls had returned is part of the time
-// until the work was done.
+// Whether it is a whole measurement: the time until the calls returned is only
+// a part of the time until the work was done.
 bool IsWhole(const Figure& figure) { return figure.column != "enqueue"; }
 
 bool IsDrawable(const Figure& figure) {
@@ -70,13 +70,13 @@ Bar BarOf(const Figure& figure, const std::vector<Figure>& figures,
   return bar;
 }
 
-// The bars of one unit, those beside each other that were timed in turn. None
-// if there is but one, and no more to see in it than its value.
+// The bars of one unit; figures that were timed in turn form a group. None if
+// there is only one bar, and nothing more to see in it than its value.
 std::vector<std::vector<Bar>> GroupsOf(const std::vector<Figure>& figures,
                                        const std::string& unit,
                                        const std::vector<AskedFor>& asked_for) {
   std::vector<std::vector<Bar>> groups;
-  if (unit.empty()) return groups;  // bare numbers have nothing in common
+  if (unit.empty()) return groups;  // they cannot be compared
   std::vector<int> numbers;
   for (const Figure& figure : figures) {
     if (figure.unit != unit || figure.place || !IsDrawable(figure)) continue;
@@ -102,7 +102,7 @@ struct Curve {
   std::vector<double> x, y;
 };
 
-// The curves of a quantity over an axis; none if nothing has two points.
+// The curves of a quantity over an axis; none if no curve has two points.
 std::vector<Curve> CurvesOf(const std::vector<Figure>& figures,
                             const Phrase& axis, const Phrase& quantity) {
   std::vector<Curve> curves;
@@ -143,7 +143,7 @@ bool IsWide(const std::vector<Curve>& curves,
 
 Drawing Draw(const std::vector<Curve>& curves, const Phrase& axis,
              const Phrase& quantity, const std::string& unit) {
-  // Numbers on an axis need no word for their unit.
+  // Numbers on a scaled axis already have their unit.
   const bool scaled = unit == "s" || unit == "B" || unit == "x";
   Plot plot(axis, "", quantity, scaled ? unit : "");
   if (IsWide(curves, &Curve::x, kWideX)) plot.LogX();

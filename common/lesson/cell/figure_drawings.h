@@ -1,12 +1,12 @@
-// Draws what a cell measured, from the figures that it reported.
+// Draws a cell's measurements, from the figures that it reported.
 //
 //   for (const Drawing& drawing : DrawFigures(figures, asked_for)) {
 //     cell.ShowIfVerbose(drawing);
 //   }
 //
-// Figures of a sweep (Cell::At) are curves, one for each label; the others
-// bars, a drawing for each unit, but for bare numbers. Enqueueing and the work
-// are one bar. A figure alone is drawn only if it has these two parts.
+// Figures of a sweep (Cell::At) are curves, one for each label. Others are
+// bars, a drawing for each unit, if they have one. Enqueueing and the work
+// share a bar. A single figure is drawn only if it has these two parts.
 //
 // A pure function.
 

@@ -19,7 +19,7 @@ namespace d2l {
 namespace {
 
 // "", or why OpenBLAS cannot be used. It maps 128 MiB for each of its threads,
-// and if there are no addresses left it tries again for ever.
+// and if the addresses run out it tries again for ever.
 std::string TooFewAddresses() {
   const int threads = openblas_get_num_threads();
   const std::size_t bytes = (std::size_t{128} << 20) * threads;
@@ -36,8 +36,8 @@ std::string TooFewAddresses() {
   return "";
 }
 
-// All of its threads but this one map theirs when the program starts, and the
-// program's end waits for them.
+// All threads of OpenBLAS but this one map their memory at the program's start,
+// and the program's end waits for them.
 [[maybe_unused]] const bool can_end = [] {
   const bool alone = openblas_get_num_threads() == 1;
   const std::string why = alone ? "" : TooFewAddresses();
@@ -64,7 +64,7 @@ std::vector<float> HostRandn(std::int64_t count) {
   std::uniform_real_distribution<float> uniform(-1, 1);
   std::vector<float> result(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < result.size(); i += 2) {
-    // A point in the unit disc, other than its centre, gives two numbers.
+    // A point in the unit disc, except its centre, gives two numbers.
     float x, y, square;
     do {
       x = uniform(generator);

@@ -8,8 +8,8 @@
 // Single precision and one thread, as a virtual device has (NumPy: double, and
 // as many threads as its BLAS takes).
 //
-// A program with it ends when it starts, with a sentence, if it may not have
-// the addresses that BLAS's threads need.
+// A program with it ends at its start, with a message, if it may not map the
+// addresses that BLAS's threads need.
 //
 // Thread-safe. Matrices are row-major. Sizes that do not match throw
 // std::invalid_argument.
@@ -24,11 +24,11 @@ namespace d2l {
 
 // `count` standard normal numbers: Marsaglia's polar method over a Mersenne
 // twister, the method of numpy.random.normal. Each thread has its own
-// generator, seeded alike.
+// generator, with the same seed.
 std::vector<float> HostRandn(std::int64_t count);
 
 // The product of two n x n matrices, by BLAS. Throws std::runtime_error if the
-// process may not have the addresses that BLAS needs.
+// process may not map the addresses that BLAS needs.
 std::vector<float> HostMatMul(const std::vector<float>& a,
                               const std::vector<float>& b, int n);
 

@@ -73,9 +73,9 @@ TEST(HostMatMul, RejectsSizesThatDoNotMatch) {
   EXPECT_THROW(HostMatMul({1}, {1}, -1), std::invalid_argument);
 }
 
-// Of this program, which has 64 MiB of addresses more than it uses.
+// Gives this program 64 MiB of addresses more than it uses.
 [[noreturn]] void MultiplyWithFewAddresses() {
-  alarm(60);  // it once tried for ever
+  alarm(60);  // it may not try for ever
   std::int64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   rlimit limit{};

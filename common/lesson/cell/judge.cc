@@ -22,7 +22,7 @@
 namespace d2l {
 namespace {
 
-// A ratio this close to 1 is called no difference.
+// A ratio at least this close to 1 counts as no difference.
 constexpr double kSame = 1.05;
 
 void CheckUnits(const char* function, const Figure& a, const Figure& b) {
@@ -56,7 +56,7 @@ Figure Derive(const Phrase& label, const std::string& unit, const Figure& a,
   return figure;
 }
 
-// What the figure would have been without other programs.
+// An estimate of the figure without other programs.
 Summary WithoutLoad(const Figure& figure) {
   if (figure.undisturbed.empty()) return figure.value;
   std::vector<double> least, most;
@@ -75,7 +75,7 @@ bool IsDisturbed(const Figure& a, const Figure& b) {
 }
 
 // a / b: per repeat if the two have as many samples, else by interval
-// arithmetic, whose intervals are as wide as they could be.
+// arithmetic, which gives the widest possible interval.
 Figure Ratio(const char* function, const Figure& a, const Figure& b) {
   CheckUnits(function, a, b);
   CheckPositive(function, a, b);
@@ -94,7 +94,7 @@ Figure Ratio(const char* function, const Figure& a, const Figure& b) {
   return ratio;
 }
 
-// Whether an interval lies within what is needed.
+// Whether an interval meets the requirement.
 using Decide = std::function<Verdict(double low, double high)>;
 
 Verdict Decided(bool within, bool outside) {
@@ -103,8 +103,8 @@ Verdict Decided(bool within, bool outside) {
                    : Verdict::kInconclusive;
 }
 
-// What is known of a number without other programs: "1.10x to 1.90x", "at least
-// 61.0x", or "" if that is nothing.
+// The known range of a number without other programs: "1.10x to 1.90x", "at
+// least 61.0x", or "" if nothing is known.
 std::string TextWithoutLoad(const Figure& figure, const Summary& value,
                             const Decide& decide) {
   constexpr double kWide = 100;
@@ -177,8 +177,8 @@ std::string Bound(const Figure& figure, double bound) {
   return Measured(FormatMedian(Exactly(bound), figure.unit));
 }
 
-// What `combine` would have been without other programs: at one of the corners,
-// since it grows or falls with each of the two.
+// Bounds of `combine` without other programs. They are at the corners, since
+// `combine` grows or falls with each of the two.
 std::vector<Bounds> UndisturbedPerRepeat(
     const Figure& a, const Figure& b,
     const std::function<double(double, double)>& combine) {

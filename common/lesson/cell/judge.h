@@ -4,30 +4,30 @@
 //   const Judgement j = Less(t["both"].completion, t["one by one"].completion,
 //                            1.1);
 //   j.verdict;   // Verdict::kHolds
-//   j.number;    // "1.89x": so many times as long one by one takes
+//   j.number;    // "1.89x": how many times as long one by one takes
 //   j.evidence;  // "needs 1.10x or more; 95 %: 1.88-1.91"
 //
-// A judgement is about one number, which has one interval. If the whole
-// interval meets what is needed, it HOLDS; if none of it does, it FAILS;
-// else it is INCONCLUSIVE. The number of two figures that were measured in the
+// A judgement is about one number, which has one interval. It HOLDS if the
+// whole interval meets the requirement, FAILS if no part of it does, and is
+// INCONCLUSIVE otherwise. The number of two figures that were measured in the
 // same repeats (Cell::TimeInterleaved) is the median of their ratios, repeat by
-// repeat: what slows a repeat slows both sides. Figures with different numbers
-// of samples are compared by interval arithmetic, which is never bolder than
-// the samples. A figure known to less than kCoverage, which needs six samples,
-// decides nothing.
+// repeat: load that slows a repeat slows both sides. Figures with different
+// numbers of samples are compared by interval arithmetic, which never claims
+// more than the samples show. A figure known to less than kCoverage, which
+// needs six samples, decides nothing.
 //
-// Beside other programs a time is judged by what it would have been without
-// them (undisturbed_timer.h): of each repeat two bounds are known, of the
-// number an interval, and a verdict that holds for all of it stands. Of the
-// repeats, the third counts that other programs disturbed least.
+// Beside other programs a time is judged by its estimate without them
+// (undisturbed_timer.h): each repeat has two bounds, and the number an
+// interval; a verdict must hold for all of the interval. Only the third of the
+// repeats that other programs disturbed least counts.
 //
-// Judge a claim together with its control where the text could be wrong and
-// the number still as expected: compare the two (Less(with, control)), or
-// Both(claim, control, name). Given(control, claim, name) decides nothing where
-// there is nothing to see, as with parallel work on one core.
+// Judge a claim together with its control if the claim could be wrong although
+// the number is as expected: compare the two (Less(with, control)), or use
+// Both(claim, control, name). Given(control, claim, name) is INCONCLUSIVE if
+// there is no effect to see, as with parallel work on one core.
 //
-// Evidence and reasons are in the run's language (language.h); the caller says
-// those that it passes.
+// Evidence and reasons are in the run's language (language.h); so must be those
+// that the caller passes.
 //
 // Everything here is a value or a pure function. Wrong arguments (units that
 // differ, a ratio to zero) throw std::invalid_argument.
@@ -59,16 +59,16 @@ struct Figure {
   Phrase measured_on;  // "cpu:0, virtual"; "host"; "" if derived
   std::string unit;    // "s", "B", "x", …
   Summary value;
-  // What the summary is of, by repeat; empty if that is not known.
+  // The samples behind the summary, by repeat; empty if they are not known.
   std::vector<double> samples = {};
-  // Whether other load changes it by an unknown amount: a time, or computed
-  // from times.
+  // Whether other load changes it by an unknown amount: true of times, and of
+  // numbers computed from times.
   bool exposed = false;
-  // If other programs disturbed it: what the samples would have been without
-  // them, in the repeats that they disturbed least.
+  // If other programs disturbed it: bounds of the samples without them, for the
+  // repeats that they disturbed least.
   std::vector<Bounds> undisturbed = {};
   std::optional<Place> place = std::nullopt;  // see Cell::At
-  int group = 0;  // those that were timed in turn have one; 0: none
+  int group = 0;  // shared by figures that were timed in turn; 0: none
 
   // "10 x (randn, matmul), enqueue (cpu:0, virtual)"; with its place,
   // "one device, n = 64, completion (cpu:0, virtual)".
@@ -80,7 +80,7 @@ enum class Verdict { kHolds, kFails, kInconclusive };
 // "HOLDS", "FAILS", "INCONCLUSIVE".
 const char* VerdictName(Verdict verdict);
 
-// A value that a figure is asked to reach, or not to reach: for drawings.
+// A bound that a claim sets for a figure, for drawings.
 struct AskedFor {
   std::string figure;  // its name, in English
   double value;
@@ -88,16 +88,16 @@ struct AskedFor {
 
 struct Judgement {
   Verdict verdict = Verdict::kInconclusive;
-  std::string number;          // what decided: "1.89x", "3 of 10"
+  std::string number;          // the deciding number: "1.89x", "3 of 10"
   std::string evidence;        // "needs 1.10x or more; 95 %: 1.88-1.91"
-  std::string reason = "";     // a sentence, where the judge has one
+  std::string reason = "";     // a sentence, if the judge has one
   bool exposed = false;        // see Figure::exposed
-  bool disturbed = false;      // other programs ran, and the judge knows it
-  bool no_difference = false;  // a ratio that is surely 1.00x, to 5 %
+  bool disturbed = false;      // by other programs, which the judge considered
+  bool no_difference = false;  // a ratio that is certainly 1.00x, to 5 %
   std::vector<AskedFor> asked_for = {};
 };
 
-// Is the figure surely more, or less, than this?
+// Is the figure certainly more, or less, than this?
 Judgement Above(const Figure& figure, double bound);
 Judgement Below(const Figure& figure, double bound);
 
@@ -108,16 +108,16 @@ Judgement Less(const Figure& a, const Figure& b, double by = 1);
 // Are a and b the same to within a factor? The number is a / b. within > 1.
 Judgement AboutEqual(const Figure& a, const Figure& b, double within);
 
-// Holds if both do. The number is the claim's.
+// HOLDS if both do. The number is the claim's.
 Judgement Both(const Judgement& claim, const Judgement& control,
                const std::string& control_name);
 
-// The claim, where the control shows that there is something to see; otherwise
+// The claim, if the control shows that there is an effect to see; else
 // INCONCLUSIVE. The number is the claim's.
 Judgement Given(const Judgement& control, const Judgement& claim,
                 const std::string& control_name);
 
-// What was counted, not sampled. evidence: "0 of 31 dependencies broken".
+// For a counted number. evidence: "0 of 31 dependencies broken".
 Judgement Counted(bool holds, const std::string& evidence,
                   const std::string& number);
 
@@ -127,12 +127,12 @@ struct SweepPoint {
   Figure ratio;
 };
 
-// From which size on is every measured ratio surely above the bound? The number
-// is that size, "n = 400", or "no measured size". Holds if there is one.
+// The size from which on every measured ratio is certainly above the bound. The
+// number is that size, "n = 400", or "no measured size". HOLDS if there is one.
 Judgement SureFrom(const std::string& name,
                    const std::vector<SweepPoint>& sweep, double bound);
 
-// A figure computed in each repeat from those that were measured in it, and
+// A figure that is computed in each repeat from the repeat's two samples, and
 // then summarised. Throws if the two have no samples, or not the same number.
 Figure PerRepeat(const Phrase& label, const std::string& unit, const Figure& a,
                  const Figure& b,
@@ -140,11 +140,11 @@ Figure PerRepeat(const Phrase& label, const std::string& unit, const Figure& a,
 // a / b, of two positive figures of one unit; unit "x".
 Figure RatioPerRepeat(const Phrase& label, const Figure& a, const Figure& b);
 
-// What was measured in each repeat. Exposed to load if its unit is "s".
+// A figure of one sample per repeat. Exposed to load if its unit is "s".
 Figure Sampled(const Phrase& label, const Phrase& measured_on,
                const std::string& unit, std::vector<double> samples);
 
-// A figure that is known, such as a bound.
+// A figure without an error, such as a bound.
 Figure Known(const Phrase& label, const std::string& unit, double value);
 
 }  // namespace d2l

@@ -21,7 +21,7 @@ Figure Make(const std::string& label, const std::vector<double>& samples,
   return {label, "", "cpu:0, virtual", unit, Summarize(samples)};
 }
 
-// Run times around `typical`, with a long tail, `spread` wide.
+// Times around `typical`, with a long tail, `spread` wide.
 Figure Sampled(double typical, double spread, int count, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
@@ -62,7 +62,7 @@ TEST(Less, NoDifferenceIsNamed) {
 }
 
 // The intervals of the two overlap; in every repeat the second takes twice as
-// long, or just as long.
+// long, or equally long.
 TEST(Less, ComparesRepeatByRepeat) {
   const Figure drifts = d2l::Sampled("a", "", "s", {1, 2, 3, 4, 5, 6, 7, 8, 9});
   const Figure twice =
@@ -139,8 +139,8 @@ TEST(Less, UnitsMustAgree) {
                std::invalid_argument);
 }
 
-// Two samples of the same distribution separate in at most about one case in
-// twenty, whichever way; and a true difference is seldom turned round.
+// Two samples of the same distribution differ in at most about one case in
+// twenty, in either direction; and a true difference is rarely reversed.
 TEST(Less, IsSeldomWrong) {
   const int trials = 2000;
   int decided = 0;
@@ -156,7 +156,7 @@ TEST(Less, IsSeldomWrong) {
   EXPECT_EQ(reversed, 0);
 }
 
-// Measured beside other programs. bounds: of each repeat.
+// A figure measured beside other programs. `bounds` has those of each repeat.
 Figure Disturbed(const std::vector<double>& samples,
                  const std::vector<Bounds>& bounds) {
   Figure figure = d2l::Sampled("a", "", "s", samples);
@@ -166,7 +166,7 @@ Figure Disturbed(const std::vector<double>& samples,
 }
 
 TEST(BesideLoad, AVerdictStandsIfItHoldsForTheWholeInterval) {
-  // Both were measured at twice what they may have taken.
+  // Both were measured at twice their possible least time.
   const Figure fast = Disturbed(kTwos, std::vector<Bounds>(9, {1, 2}));
   std::vector<double> tens(9, 10);
   const Figure slow = Disturbed(tens, std::vector<Bounds>(9, {5, 10}));
@@ -181,7 +181,7 @@ TEST(BesideLoad, AVerdictStandsIfItHoldsForTheWholeInterval) {
   EXPECT_EQ(open.verdict, Verdict::kInconclusive);
   EXPECT_EQ(open.evidence, "needs 3.00x or more");
   EXPECT_EQ(open.reason, "Without other programs it may be 2.50x to 10.0x.");
-  // Against what was measured while it was quiet.
+  // The other figure was measured while the machine was quiet.
   const Figure quiet = d2l::Sampled("b", "", "s", kOnes);
   EXPECT_EQ(Less(quiet, slow, 4).verdict, Verdict::kHolds);
   EXPECT_EQ(Less(quiet, slow, 6).verdict, Verdict::kInconclusive);
@@ -201,7 +201,7 @@ TEST(BesideLoad, OneEndOfTheIntervalMayDecide) {
 }
 
 TEST(BesideLoad, TheNumberLiesInWhatIsPossible) {
-  // It was measured at 4, and cannot have been more than 2.
+  // It was measured at 4, but was at most 2.
   const Figure figure =
       Disturbed({4, 4, 4, 4, 4, 4, 4, 4, 4}, std::vector<Bounds>(9, {1, 2}));
   EXPECT_EQ(Below(figure, 3).verdict, Verdict::kHolds);
@@ -264,7 +264,7 @@ TEST(Above, JudgesOneFigure) {
   EXPECT_EQ(Below(gain, 60).verdict, Verdict::kHolds);
   EXPECT_EQ(Below(gain, 60).evidence, "needs less than 60 %; 95 %: 41-44");
   EXPECT_EQ(Below(gain, 10).verdict, Verdict::kFails);
-  // What is known needs no interval.
+  // A known figure needs no interval.
   EXPECT_EQ(Above(Known("k", "x", 2), 1.1).verdict, Verdict::kHolds);
   const Figure negative =
       d2l::Sampled("gain", "", "%", {-4, -3, -4, -5, -2, -4});

@@ -14,12 +14,12 @@
 namespace d2l {
 namespace {
 
-// Less than this many cores is the usual background.
+// Fewer cores than this are the usual background.
 constexpr double kDisturbing = 0.3;
-// The kernel counts ticks, of a hundredth of a second: fewer say nothing.
+// The kernel counts ticks of a hundredth of a second: fewer are no evidence.
 constexpr double kLeastTicks = 5;
 
-// CPU time of this process and of its children that have ended.
+// CPU time of this process and of its ended children.
 double OwnSeconds() {
   double seconds = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -45,7 +45,7 @@ std::string OtherLoad::Text() const {
 }
 
 double LoadAllowance() {
-  // "0", or "0,4" and "0-1" of two.
+  // "0", or for two hyper-threads "0,4" and "0-1".
   const std::string siblings =
       ReadFile("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
   return siblings.find_first_of(",-") == std::string::npos ? 1.05 : 1.3;

@@ -1,4 +1,4 @@
-// OtherLoad: what other programs used of the cores that this one may use.
+// OtherLoad: the use by other programs of the cores that this one may use.
 //
 //   const LoadWatch watch;
 //   RunTheCell();
@@ -24,22 +24,22 @@ struct OtherLoad {
   double cores = 0;
   int of = 0;  // cores that this program may use
 
-  // Whether that is more than 0.3 cores, and leaves fewer than `needed`.
+  // Whether they use more than 0.3 cores, and leave fewer than `needed`.
   bool Disturbs(int needed) const;
   std::string Text() const;
 };
 
-// The factor by which other programs may change a time beyond what its threads
-// wait for cores: 1.05, since they use the same caches and memory, and as much
-// on both sides of a ratio; 1.3 where a core has two hyper-threads.
+// The factor by which other programs may change a time even if its threads get
+// their cores: 1.05, since programs share caches and memory, which affects both
+// sides of a ratio; 1.3 if a core has two hyper-threads.
 double LoadAllowance();
 
 class LoadWatch {
  public:
   LoadWatch();
 
-  // Since the watch was made; without what this program's threads and its ended
-  // children used. Nothing if /proc/stat does not say; no load if the time was
+  // The load since the watch was made, without this program's threads and its
+  // ended children. Nothing if /proc/stat does not say; no load if the time was
   // too short for its ticks.
   std::optional<OtherLoad> Seen() const;
 

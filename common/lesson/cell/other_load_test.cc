@@ -45,7 +45,7 @@ TEST(LoadWatch, DoesNotCountItself) {
   if (!load) GTEST_SKIP() << "/proc/stat says nothing here";
   EXPECT_GE(load->of, 1);
   EXPECT_GE(load->cores, 0);
-  // Counted twice, this program's own would be more than there is.
+  // If its own time counted as other load, the sum would exceed the cores.
   EXPECT_LE(load->cores + own / seconds.count(), load->of + 0.4);
 }
 

@@ -1,5 +1,5 @@
 // ProfileProgram runs a part of a lesson and returns the times of its
-// operations; TraceProgram also the operations as a graph.
+// operations; TraceProgram also returns the operations as a graph.
 //
 //   const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
 //   cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
@@ -28,7 +28,7 @@ struct TracedProgram {
   Profile profile;
 };
 
-// Both run the program, and wait until the devices have done what it asked for.
+// Both run the program, and wait until the devices have finished its work.
 Profile ProfileProgram(const std::function<void()>& program);
 TracedProgram TraceProgram(const std::function<void()>& program);
 

@@ -35,7 +35,7 @@ TEST(TraceProgram, TheGraphHasTheProfilesTimes) {
     EXPECT_GE(op.end, op.begin);
     EXPECT_GT(op.end, 0);
   }
-  EXPECT_EQ(launched, run.graph.ops().size() - 1);  // but for T
+  EXPECT_EQ(launched, run.graph.ops().size() - 1);  // all but T
   EXPECT_EQ(run.graph.streams().size(), 2u);
   EXPECT_GT(run.graph.critical_path_seconds(), 0);
   bool waited = false;
@@ -60,7 +60,7 @@ TEST(TraceProgram, OtherThreadsAreNoPartOfTheGraph) {
 TEST(TraceProgram, FailedAndSkippedOperationsHaveNoTimes) {
   const Tensor x = Ones({2}, kCpu);
   Synchronize(kCpu);
-  // The failure comes when all has been requested: nothing is refused.
+  // The failure comes after all requests: no request is refused.
   StreamStall stall(DefaultStream(kCpu));
   const TracedProgram run = TraceProgram([&] {
     DefaultStream(kCpu).HostCallback([] { throw std::runtime_error("no"); });

@@ -1,4 +1,4 @@
-// main() of the course: every lesson that is linked in, one after the other.
+// main() of the course: runs every linked lesson, one after the other.
 
 #include "common/lesson/run/runner.h"
 

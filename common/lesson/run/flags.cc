@@ -226,7 +226,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   status.Update(
       Check("max_queued_operations", stream.max_queued_operations, 1));
   status.Update(Check("max_bytes_in_flight", bytes, 1));
-  // The directory first: a file of its name would be in its way.
+  // The directory comes first: a file of its name would prevent it.
   if (status.ok()) status = PrepareDirectory(options.svg);
   // Messages show the whole paths.
   if (status.ok()) {

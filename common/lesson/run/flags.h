@@ -4,7 +4,7 @@
 //       ParseLessonFlags(argc, argv, Size::kCourse);
 //
 // It sets the run's language (language.h). A wrong value returns a status that
-// says what was asked, what is there, and what to type instead. An unknown
+// says what was requested, what exists, and what to type instead. An unknown
 // flag, or text that is no number, ends the program with Abseil's message.
 //
 // Call it once, from main. Nothing here is thread-safe.
@@ -46,12 +46,12 @@ struct LessonOptions {
   bool allow_tf32 = false;
 };
 
-// default_size: what --size is if it is not given.
+// default_size is the --size if the flag is not given.
 absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
                                                Size default_size);
 
-// What --help prints: each flag with its default and an example. command: how
-// the program is run, "bazel run //:course".
+// The text of --help: each flag with its default and an example. `command`
+// starts the program: "bazel run //:course".
 std::string LessonHelp(const std::string& command);
 
 }  // namespace d2l

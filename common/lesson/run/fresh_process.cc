@@ -30,14 +30,14 @@
 namespace d2l {
 namespace {
 
-// The probe's name, and the process that waits for it.
+// The variable holds the probe's name, and the process that waits for it.
 constexpr char kProbeVariable[] = "D2L_PROBE";
 constexpr char kParentVariable[] = "D2L_PROBE_PARENT";
 
-// What is kept of the text that a probe printed: the end, where errors stand.
+// The kept part of a probe's output: its end, which has the errors.
 constexpr std::size_t kKeptText = 4000;
 
-// Set by LessonMain, in a process that is there for a lesson.
+// Set by LessonMain in a process that runs a lesson.
 std::atomic<bool> in_lesson{false};
 std::atomic<bool> in_probe{false};
 
@@ -57,9 +57,9 @@ std::string UnknownProbe(const std::string& name) {
 // ---------------------------------------------------------------------------
 // In the new process.
 
-// The count, then the numbers, a line each: who reads it can tell that nothing
-// is missing. No numbers are nothing at all: there may be a process that has
-// some.
+// Writes the count, then the numbers, a line each, so that the reader can tell
+// whether all are there. Writes nothing if there are no numbers: another
+// process may write some.
 bool WriteNumbers(std::FILE* file, const std::vector<double>& numbers) {
   if (numbers.empty()) return true;
   std::fprintf(file, "%zu\n", numbers.size());
@@ -76,7 +76,7 @@ int RunProbe(const std::string& name,
               << " is set; unset it to run the lesson)\n";
     return 1;
   }
-  // What the probe prints must not stand between the numbers.
+  // The probe's own output must not get between the numbers.
   std::FILE* result = fdopen(dup(STDOUT_FILENO), "w");
   if (result == nullptr || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
     std::cerr << "no stdout: " << std::strerror(errno) << "\n";
@@ -161,7 +161,7 @@ absl::StatusOr<std::vector<double>> RunInFreshProcess(
   ProgramOptions options;
   options.time_limit = limit;
   options.separate_stderr = true;
-  // The program itself, even if its file has been replaced meanwhile.
+  // This is the program itself, even if its file has been replaced.
   std::string program = "/proc/self/exe";
   std::vector<std::string> words = arguments;
   std::vector<std::string> environment = {
@@ -198,13 +198,13 @@ std::optional<int> RunProbeIfAsked(int argc, char** argv) {
     return std::nullopt;
   }
   in_probe = true;
-  // The lesson, if it is killed, cannot end this process any more. It may have
-  // gone before this line.
+  // From here on the process ends if the lesson is killed. The lesson may have
+  // ended before this line.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const char* parent = std::getenv(kParentVariable);
   if (parent != nullptr && parent != std::to_string(getppid())) return 1;
   const std::string probe = name;
-  // What the probe starts is no probe.
+  // A process that the probe starts is no probe.
   unsetenv(kProbeVariable);
   unsetenv(kParentVariable);
   return RunProbe(probe, std::vector<std::string>(argv + 1, argv + argc));

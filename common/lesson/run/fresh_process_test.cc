@@ -1,5 +1,5 @@
-// Probes of the sample lesson, run from outside; and what a program that is no
-// lesson is told.
+// Probes of the sample lesson, run from outside; and the error in a program
+// that is no lesson.
 
 #include "common/lesson/run/fresh_process.h"
 
@@ -48,7 +48,7 @@ TEST(FreshProcess, ReturnsTheNumbersToTheLastDigit) {
 }
 
 TEST(FreshProcess, ArgumentsArriveAsTheyAre) {
-  // What looks like a flag is an argument, and is not parsed.
+  // An argument may look like a flag, and is not parsed.
   const ProgramResult r = Fresh("sample/echo|--help|");
   EXPECT_EQ(r.exit_code, 0) << r.output;
   EXPECT_THAT(r.output, HasSubstr("INTERNAL: "));
@@ -67,7 +67,7 @@ TEST(FreshProcess, IsStartedByALauncher) {
   EXPECT_THAT(launched("/nowhere/mpirun"), HasSubstr("INTERNAL: "));
   // Both return numbers.
   EXPECT_THAT(launched("sh|-c|\"$@\"; \"$@\"|sh"), HasSubstr("INTERNAL: "));
-  // Another process, which returns none.
+  // A second process returns no numbers.
   EXPECT_THAT(launched("sh|-c|true; \"$@\"|sh"), HasSubstr("\n[0.5]\n"));
 }
 
@@ -100,7 +100,7 @@ TEST(FreshProcess, UnknownProbesAreNamed) {
               HasSubstr("NOT_FOUND: there is no probe \"sample/nothing\"; "
                         "there are: sample/echo, sample/end, sample/product, "
                         "sample/sleep\n"));
-  // As if LessonMain had been told so by RunInFreshProcess.
+  // Sets the variable that RunInFreshProcess would set for LessonMain.
   const ProgramResult r =
       RunProgram("common/lesson/sample", {}, {"D2L_PROBE=sample/nothing"});
   EXPECT_EQ(r.exit_code, 1);
@@ -131,8 +131,8 @@ int ReadPid(const std::string& path) {
   return pid;
 }
 
-// Whether the process ends within a minute. What the kernel has ended may be
-// there, as a zombie, until init has taken note.
+// Whether the process ends within a minute. A process that the kernel has ended
+// may still exist, as a zombie, until init has collected it.
 bool Ends(int pid) {
   for (int i = 0; i < 6000; ++i) {
     std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
@@ -158,14 +158,14 @@ TEST(FreshProcess, IsStoppedAfterItsLimit) {
               HasSubstr("DEADLINE_EXCEEDED: the process of the probe "
                         "\"sample/sleep\" was stopped after its limit of 1 s; "
                         "it printed nothing\n"));
-  // If the limit came before the first line of the probe, there is no file.
+  // There is no file if the limit came before the first line of the probe.
   if (fs::exists(path)) {
     EXPECT_TRUE(Ends(ReadPid(path)));
   }
 }
 
-// The signal goes to the lesson alone, as `kill` would send it; from a terminal
-// it would go to both.
+// The signal goes to the lesson alone, as with `kill`; from a terminal it would
+// go to both.
 void ExpectEndsWithTheLesson(const std::string& signal, int exit_code) {
   const std::string path = PidFile(signal + ".pid");
   const fs::path script =
@@ -193,7 +193,7 @@ TEST(FreshProcess, EndsWithTheLesson) {
 }
 
 TEST(FreshProcess, ALessonThatIsGoneIsNotWaitedFor) {
-  // Its number is nobody's parent.
+  // No process with this number is a parent.
   const ProgramResult r =
       RunProgram("common/lesson/sample", {},
                  {"D2L_PROBE=sample/echo", "D2L_PROBE_PARENT=0"});

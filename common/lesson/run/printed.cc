@@ -24,7 +24,7 @@ namespace {
 
 std::size_t Columns() { return static_cast<std::size_t>(TextWidth()); }
 
-// A heading and, below it, text as it stands.
+// A heading and, below it, unchanged text.
 void PrintBlock(const std::string& heading, const std::string& text) {
   const std::size_t used = TextColumns(heading) + 5;
   std::cout << "--- " << heading << " "
@@ -44,7 +44,7 @@ std::string Apart(const std::string& left, const std::string& right) {
                       "\n");
 }
 
-// measuring: whether to print how the program is measured too.
+// `measuring` says whether to print the measuring code too.
 void PrintCode(const NumberedCell& cell, bool measuring) {
   const CellText& text = cell.cell->text;
   if (!text.python.empty()) PrintBlock(Say("The course (Python)"), text.python);
@@ -133,7 +133,7 @@ void PrintCellResult(const CellResult& result, const Detail& detail,
     learn = WrapWords(text.learn, Lead("You learn:"), "", Columns());
     learn.pop_back();  // the end of the line
   }
-  // What else there is to see, if this is all that was asked for.
+  // The other things to see, if the user chose only some cells.
   std::vector<std::string> more;
   if (detail.chosen && !detail.code) more.push_back(Say("Code: --code"));
   if (detail.chosen && !detail.verbose) {

@@ -1,6 +1,6 @@
-// What a run prints around the output of its cells, on stdout: the head of a
-// lesson; of a cell its text and what to predict, with --code the code; and,
-// when it has run, the verdicts and what is learnt.
+// The output of a run around that of its cells, on stdout: the head of a
+// lesson; a cell's text and its question, with --code the code; and, after it
+// has run, the verdicts and the conclusion.
 //
 // For the thread that runs main().
 
@@ -26,7 +26,7 @@ struct NumberedCell {
 struct Detail {
   bool code = false;
   bool verbose = false;
-  bool chosen = false;  // some cells only: says what else there is to see
+  bool chosen = false;  // only some cells: says what else there is to see
 };
 
 // A line across the page.

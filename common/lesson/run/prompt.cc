@@ -23,8 +23,8 @@ namespace {
 termios settings_before;
 volatile sig_atomic_t settings_changed = 0;
 
-// Waits for a key, without Enter: "3"; "" for Enter; more for an arrow key or
-// what is pasted; nothing for Ctrl-D. Keys before the prompt do not count.
+// Waits for a key, without Enter: "3"; "" for Enter; several characters for an
+// arrow key or pasted text; nothing for Ctrl-D. Ignores keys before the prompt.
 std::optional<std::string> ReadKey(const std::string& prompt) {
   if (tcgetattr(STDIN_FILENO, &settings_before) != 0) return std::nullopt;
   termios settings = settings_before;
@@ -33,7 +33,7 @@ std::optional<std::string> ReadKey(const std::string& prompt) {
   settings.c_cc[VTIME] = 0;
   settings_changed = 1;
   tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings);
-  // Only now: a key that follows the prompt is not flushed.
+  // Comes after the flush of the input: a key that follows the prompt is kept.
   std::cout << prompt << std::flush;
   char typed[64];
   const ssize_t size = read(STDIN_FILENO, typed, sizeof(typed));

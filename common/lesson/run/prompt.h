@@ -1,10 +1,6 @@
 // Asks the learner for a prediction, on a terminal.
 //
-//   if (CanAsk()) {
-//     const std::optional<int> choice = AskForChoice({"sooner", "later"});
-//   }
-//
-// For the thread that runs main(). Nothing waits for a key but AskForChoice.
+// For the thread that runs main(). Only AskForChoice waits for a key.
 
 #ifndef D2L_COMMON_LESSON_RUN_PROMPT_H_
 #define D2L_COMMON_LESSON_RUN_PROMPT_H_
@@ -15,12 +11,12 @@
 
 namespace d2l {
 
-// Whether a person can be asked. In the background a program that reads is
-// stopped.
+// Whether a person can answer. The system stops a background program that
+// reads.
 bool CanAsk();
 
-// The learner's choice, from 1; 0 if the question is skipped, nothing if all
-// further ones are.
+// The learner's choice, from 1; 0 if the learner skips the question, nothing if
+// the learner skips all further ones.
 std::optional<int> AskForChoice(const std::vector<std::string>& choices);
 
 // Gives the terminal back the settings that it had before AskForChoice. For

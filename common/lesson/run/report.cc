@@ -26,8 +26,8 @@
 namespace d2l {
 namespace {
 
-// Keeps the order in which members are added, so that a file reads as the
-// header says.
+// Keeps the order in which members are added, the order in the header's
+// comment.
 using Json = nlohmann::ordered_json;
 
 Json ToJson(const SourceExcerpt& code) {
@@ -104,12 +104,12 @@ Json ToJson(const LessonResult& lesson) {
 }
 
 std::string Dump(const Json& json) {
-  // `replace`: a reason may quote what is not UTF-8; that must not throw.
+  // `replace`: a reason may quote text that is not UTF-8, which must not throw.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// "(needs 1.10x or more; 95 %: 1.88-1.91)", with the number unless the claim
-// has it.
+// "(needs 1.10x or more; 95 %: 1.88-1.91)", with the number unless the claim's
+// text has it.
 std::string Evidence(const Claimed& claim, bool only_number) {
   const Judgement& judgement = claim.judgement;
   std::vector<std::string> parts;
@@ -306,7 +306,7 @@ std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
     if (info.kind == DeviceKind::kVirtual) ++workers;
   }
   if (workers > 0 && workers >= cores) {
-    // One device shares one core: there are no more cores than devices.
+    // A single device shares a core: there are no more cores than devices.
     sentences.push_back(
         workers > 1
             ? (cores > 1

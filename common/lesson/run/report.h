@@ -19,11 +19,11 @@
 // text of a claim and the names of figures and drawings are the same in every
 // run and every language, with "{}" for the claim's number; its meaning has the
 // number, and meaning and label are in the run's language ("lang"). The output
-// is what the cell's code printed; where a drawing was printed, its text is
-// part of it. The error is "" unless the cell threw one. The file of a drawing
-// is "" if none was written; the load is null if it is not known. Source is the
-// program that is taught, measured what measures it, empty if source does.
-// Predicted is the number of the learner's choice, from 1; 0 for none.
+// is the output of the cell's code, including printed drawings. The error is ""
+// unless the cell threw one. The file of a drawing is "" if none was written;
+// the load is null if it is not known. Source is the taught program, measured
+// the code that measures it, empty if source does. Predicted is the number of
+// the learner's choice, from 1; 0 for none.
 //
 // Pure functions; values own what they hold.
 
@@ -55,8 +55,8 @@ std::string LessonJson(const LessonResult& lesson);
 std::string CourseJson(const std::vector<LessonResult>& lessons);
 
 // Makes claims about times INCONCLUSIVE if other programs disturbed the cell,
-// which needs this many cores, and it is not known by how much (judge.h). Says
-// behind the last that they left open how to run the cell again.
+// which needs this many cores, by an unknown amount (judge.h). The last claim
+// that they made INCONCLUSIVE then says how to run the cell again.
 void JudgeLoad(int needed, CellResult* cell);
 
 // The figures, a line each: median and interval; "" if there are none.
@@ -66,11 +66,11 @@ std::string FiguresText(const CellResult& cell);
 // the reason. "" if there are none.
 std::string ClaimsText(const CellResult& cell);
 
-// "You predicted 3: right."; or what was predicted, and what is right if that
-// is known. "" if nothing was.
+// "You predicted 3: right."; or the prediction, and the right choice if that is
+// known. "" if there was no prediction.
 std::string PredictionText(const CellResult& cell);
 
-// All claims by cell, with what the course printed; without the evidence.
+// All claims by cell, with the course's output; without the evidence.
 std::string CourseText(const std::vector<LessonResult>& lessons);
 
 // The lines, joined by "; ".
@@ -79,16 +79,16 @@ std::string OneLine(const std::string& text);
 // "3 cells, 5 claims: 4 HOLDS, 0 FAILS, 1 INCONCLUSIVE."
 std::string CountsText(const std::vector<LessonResult>& lessons);
 
-// What may explain a verdict: sentences on what this run or this machine does
-// differently. profiled: --trace or --html is given. cores: of the machine.
+// Sentences that may explain a verdict: the differences of this run or this
+// machine. profiled: --trace or --html is given. cores: of the machine.
 std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
                                        bool profiled,
                                        const StreamOptions& stream_options,
                                        const std::vector<DeviceInfo>& devices,
                                        int cores);
 
-// What a lesson that uses `wanted` GPUs runs on instead if there are fewer;
-// "" if there are enough.
+// The devices on which a lesson that uses `wanted` GPUs runs if there are
+// fewer; "" if there are enough.
 std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
                         const DeviceInventory& cuda);
 

@@ -74,7 +74,7 @@ LessonResult SampleResult() {
       Size::kSmall};
 }
 
-// Every member, and none besides.
+// Every member, and no other.
 TEST(LessonJson, HasExactlyThisShape) {
   Json expected;
   expected["lesson"] = "async_computation";
@@ -222,7 +222,7 @@ TEST(JudgeLoad, DecidesNoTimesUnderLoad) {
   EXPECT_EQ(cell.claims[0].judgement.reason,
             "Without other programs it is not known. Other programs used 1.4 "
             "of 2 cores. Again, when they have ended: --cell=2.2");
-  // What was counted stays.
+  // Verdicts on counted numbers stay.
   EXPECT_EQ(cell.claims[1].judgement.verdict, Verdict::kFails);
   EXPECT_EQ(cell.claims[1].judgement.reason, "Asking takes longer.");
 }

@@ -24,7 +24,7 @@
 namespace d2l {
 namespace {
 
-// Says on stderr, if that is a terminal, that something still runs.
+// Reports on stderr, if that is a terminal, that the cell is still running.
 class SlownessNotice {
  public:
   explicit SlownessNotice(std::string what) : what_(std::move(what)) {
@@ -65,7 +65,7 @@ class SlownessNotice {
   std::thread thread_;
 };
 
-// What to do about a lack of memory.
+// The advice for a lack of memory.
 std::string SmallerSize(Size size) {
   switch (size) {
     case Size::kLarge:
@@ -84,19 +84,19 @@ void WaitForAllDevices() {
   for (const DeviceInfo& info : Devices()) Synchronize(info.device);
 }
 
-// After an error: what is left of it must not show up in the next cell.
+// Removes the effects of an error, which must not appear in the next cell.
 void ForgetFailures() {
   for (const DeviceInfo& info : Devices()) {
     try {
       Synchronize(info.device);
     } catch (const AsyncError&) {
-      // Reported already, or a consequence of what was.
+      // The failure was reported already, or follows from one that was.
     }
   }
 }
 
-// While it lives, what is written to std::cout is kept as well. Not
-// thread-safe; nor is the order of what several threads print.
+// While it lives, also keeps the text written to std::cout. Not thread-safe;
+// several threads' texts have no order.
 class KeepOutput : private std::streambuf {
  public:
   KeepOutput() : out_(std::cout.rdbuf(this)) {}

@@ -11,12 +11,12 @@
 
 namespace d2l {
 
-// Runs `code` on `cell`, waits for all devices and draws the figures. Keeps in
-// *result what was printed meanwhile, and how long it took. While it lasts,
-// says so on stderr, if that is a terminal: "2.4 (cell 4 of 8): 12 s ...".
+// Runs `code` on `cell`, waits for all devices and draws the figures. Keeps the
+// output, and the time it took, in *result. Meanwhile it reports the time on
+// stderr, if that is a terminal: "2.4 (cell 4 of 8): 12 s ...".
 //
-// False if an error was thrown: it is printed on stderr and in *result, and
-// what is left of it on the devices is dropped.
+// Returns false if an error was thrown: it is printed on stderr and is in
+// *result, and its effects on the devices are discarded.
 //
 // name: "2.4 (cell 4 of 8)".
 bool RunCell(const std::string& name, void (*code)(Cell& cell), Cell& cell,

@@ -1,13 +1,13 @@
-// RunProfile: the profile of a run, which is recorded a cell at a time.
+// RunProfile: the profile of a run, which is recorded cell by cell.
 //
 //   RunProfile recorded(/*cells=*/2);
 //   recorded.Record("004/In4", at, [&] { … });
 //   recorded.Record("004/In5", at, [&] { … });
 //   WriteChromeTrace(recorded.Finish(), "trace.json");
 //
-// The calls that are recorded have a bound in all, kMaxCalls. A cell may use
-// its share of what the cells before it left, so that every cell appears; calls
-// beyond are counted, and a note names the cell.
+// The number of recorded calls is limited to kMaxCalls. A cell may use its
+// share of the calls that are left, so that every cell appears; further calls
+// are only counted, and a note names the cell.
 //
 // Not thread-safe; the cells may use threads.
 
@@ -26,14 +26,14 @@ namespace d2l {
 
 class RunProfile {
  public:
-  // 25 MB while they are recorded.
+  // They take 25 MB while they are recorded.
   static constexpr std::int64_t kMaxCalls = 200'000;
 
-  // cells: how many there will be.
+  // `cells` is the number of cells to come.
   explicit RunProfile(int cells, std::int64_t max_calls = kMaxCalls)
       : cells_left_(cells), calls_left_(max_calls) {}
 
-  // Calls `cell`, within a range of this name. Waits for the devices.
+  // Calls `cell`, in a range of this name. Waits for the devices.
   void Record(const std::string& name, SourceLocation at,
               const std::function<void()>& cell);
 

@@ -25,13 +25,13 @@ using ::testing::StartsWith;
 
 const SourceLocation kHere("lesson.cc", 7);
 
-// A cell that requests so many operations.
+// A cell that requests `count` operations.
 void Request(int count) {
   Tensor x = Ones({2, 3});
   for (int i = 1; i < count; ++i) x = x + 1;
 }
 
-// How many spans are in the range of each cell, itself included.
+// The number of spans in the range of each cell, including the range.
 std::map<std::string, int> SpansOf(const Profile& profile) {
   std::map<std::string, int> counts;
   for (const ProfiledSpan& span : profile.spans) {

@@ -44,13 +44,13 @@
 namespace d2l {
 namespace {
 
-// What is the same for all cells of this run.
+// The part that is the same for all cells of this run.
 struct Run {
   Program program;
   Size size;
   Detail detail;
   bool what_if;
-  bool asks;  // for predictions
+  bool asks;  // whether to ask for predictions
   std::vector<std::string> circumstances;
   std::string svg;      // a directory, or ""
   RunProfile* profile;  // null: nothing is recorded
@@ -74,7 +74,7 @@ std::vector<NumberedCell> AllCells() {
   return tasks;
 }
 
-// Those with one of these ids; all, if there are none.
+// The cells with one of these ids; all cells, if there are no ids.
 absl::StatusOr<std::vector<NumberedCell>> Select(
     const std::vector<std::string>& ids) {
   const std::vector<NumberedCell> all = AllCells();
@@ -129,7 +129,7 @@ bool RunAndRecordCell(const NumberedCell& task, const std::string& progress,
   return ran;
 }
 
-// The number of the cell behind this one in its lesson, or "".
+// The number of the cell after this one in its lesson, or "".
 std::string Next(const NumberedCell& task) {
   const std::vector<NumberedCell> all = AllCells();
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
@@ -140,13 +140,13 @@ std::string Next(const NumberedCell& task) {
   return "";
 }
 
-// What went wrong, for the last line.
+// The failures, for the last line.
 struct Failures {
   int wrong_results = 0;
   int errors = 0;
 };
 
-// asking: adds the seconds for which predictions were waited for.
+// Adds the seconds of waiting for predictions to `asking`.
 std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
                                  const Run& run, Failures* failures,
                                  double* asking) {
@@ -196,10 +196,10 @@ std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
   return lessons;
 }
 
-// What the flags ask for; false if a file could not be written.
+// Writes the requested files; false if one could not be written.
 bool WriteFiles(LessonOptions* options, const std::string& json,
                 const Profile& profile) {
-  // --json=/dev/stdout: what comes before stands before.
+  // With --json=/dev/stdout, earlier output must come first.
   std::cout << std::flush;
   bool all_written = true;
   const auto write = [&](std::optional<AtomicFile>& file, auto&& make_text) {
@@ -233,8 +233,8 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
   return all_written;
 }
 
-// Does not wait for work in flight. Only calls that are safe in a signal
-// handler. The program ends by the signal, so that a loop of the shell stops.
+// Does not wait for work in flight. Makes only calls that are safe in a signal
+// handler. Ends the program by the signal, so that a loop of the shell stops.
 void StopAtOnce(int number) {
   RestoreTerminal();
   RemoveTemporaryFiles();
@@ -249,7 +249,7 @@ void StopAtOnce(int number) {
 void StopOnSignals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action = {};
-    // In the background, where Ctrl-C does not count, the shell says so.
+    // The shell ignores SIGINT for background processes: leave it ignored.
     if (sigaction(number, nullptr, &action) == 0 &&
         action.sa_handler == SIG_IGN) {
       continue;

@@ -5,16 +5,15 @@
 //   }
 //
 // It reads the flags (flags.h), makes the device table, and runs the cells of
-// every lesson linked into the program. For each it prints the text and what to
-// predict, what the cell's code prints, what the course printed, the verdicts
-// and what is learnt (lesson.h); with --code the course's code and the C++
-// first, with --verbose the figures last.
+// every linked lesson. For each it prints the text and the question, the code's
+// output, the course's output, the verdicts and the conclusion (lesson.h); with
+// --code the course's code and the C++ first, with --verbose the figures last.
 //
 // On a terminal a lesson without --no_predict waits for a prediction before it
-// runs a cell. This wait is in none of the times that it prints.
+// runs a cell. No printed time includes this wait.
 //
-// If stderr is a terminal, it says there which cell runs, when that has taken
-// two seconds, and again every ten: "2.4 (cell 4 of 8): 12 s ...".
+// If stderr is a terminal, it reports a cell that has taken two seconds, and
+// again every ten: "2.4 (cell 4 of 8): 12 s ...".
 //
 // With --trace or --html the whole run is recorded (run_profile.h).
 //
@@ -22,12 +21,12 @@
 // see fresh_process.h.
 //
 // SIGINT (Ctrl-C), SIGTERM and SIGHUP end the program at once; a shell reports
-// 130 for Ctrl-C. Files it was to write stay as they were, and no temporary
-// ones remain. Nothing is coloured, and no line is written over.
+// 130 for Ctrl-C. Its output files stay as they were, and no temporary files
+// remain. Nothing is coloured, and no line is overwritten.
 //
 // The exit code is 0 whatever the verdicts; 1 if a result is wrong, an error
-// was thrown (it is printed in full, and the next cell runs), a flag makes no
-// sense, or a file or stdout cannot be written.
+// was thrown (it is printed in full, and the next cell runs), a flag is wrong,
+// or a file or stdout cannot be written.
 
 #ifndef D2L_COMMON_LESSON_RUN_RUNNER_H_
 #define D2L_COMMON_LESSON_RUN_RUNNER_H_

@@ -1,5 +1,5 @@
-// Whole programs: the sample lesson, and the course made of it, run with good
-// and with bad flags.
+// Whole programs: the sample lesson, and a course of it, run with right and
+// with wrong flags.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ ProgramResult Sample(std::vector<std::string> flags,
   return RunProgram("common/lesson/sample", flags, environment);
 }
 
-// The text as if it had not been wrapped.
+// Undoes the wrapping of the text.
 std::string Unwrapped(const std::string& text) {
   std::istringstream words(text);
   std::string result;
@@ -101,7 +101,7 @@ TEST(Runner, CodeAndFiguresAreShownOnDemand) {
   EXPECT_THAT(r.output, Not(HasSubstr("Figures: --verbose")));
 }
 
-// What has no Chinese sentence is said in English.
+// Texts without a Chinese translation appear in English.
 TEST(Runner, SpeaksChinese) {
   const std::string path = TempPath("zh.json");
   const ProgramResult r = Sample(
@@ -140,7 +140,7 @@ TEST(Runner, SpeaksChinese) {
       Sample({"--require_gpus=1000", "--lang=zh"}).output;
   EXPECT_THAT(refused, HasSubstr("需要1000块GPU。"));
   EXPECT_THAT(refused, Not(HasSubstr("Rebuild")));
-  // What one types is no text of the program: "devices" and "host" are keys.
+  // Typed text is no text of the program: "devices" and "host" are keys.
   EXPECT_THAT(Sample({"--devics=cpu:0", "--lang=zh"}).output,
               HasSubstr("--devices=cpu:0"));
   EXPECT_THAT(Sample({"--lang=zh", "host"}).output, HasSubstr("host"));
@@ -155,7 +155,7 @@ TEST(Runner, ChineseLeavesFileNamesAsTheyAre) {
                {absl::StrCat("BUILD_WORKING_DIRECTORY=", directory.string())})
         .output;
   };
-  // A word that has a row; and with what stands for a factor on its path.
+  // A word that is a key; and a path with a text like a factor, "3x".
   EXPECT_THAT(sample("host"),
               HasSubstr("已写入：" + (directory / "host").string() + "\n"));
   const std::string refused = Unwrapped(sample("no3x/host"));
@@ -351,7 +351,7 @@ std::vector<std::string> SliceNames(const Json& trace, const char* category) {
   return names;
 }
 
-// How many events of a phase there are.
+// The number of events of a phase.
 int CountPhase(const Json& trace, const char* phase) {
   int count = 0;
   for (const Json& event : trace["traceEvents"]) {
@@ -411,7 +411,7 @@ TEST(Runner, CourseNamesTheLessonInItsTrace) {
   const ProgramResult r = RunProgram(
       "common/lesson/sample_course",
       {"--cell=s/draw,s/after,s/throws", "--devices=cpu:0", "--trace=" + path});
-  // A cell that fails does not lose the trace.
+  // The trace is written even if a cell fails.
   EXPECT_EQ(r.exit_code, 1);
   EXPECT_THAT(
       SliceNames(Json::parse(ReadFile(path)), "range"),
@@ -472,7 +472,7 @@ TEST(Runner, TraceGoesToAPipeAsWell) {
       ElementsAre("s/draw"));
 }
 
-// Runs the sample lesson as a part of a command of the shell.
+// Runs the sample lesson as a part of a shell command.
 ProgramResult Shell(const std::string& command) {
   return RunProgram("/bin/bash", {"-c", command});
 }
@@ -532,7 +532,7 @@ TEST(Runner, TwoFlagsCannotNameOneFile) {
     EXPECT_THAT(Unwrapped(r.output), HasSubstr("name the same file. "));
     EXPECT_THAT(r.output, Not(HasSubstr("all is well")));
   }
-  // A file cannot have the name of the directory of the drawings.
+  // A file cannot have the name of the drawings' directory.
   const std::string both = (directory / "new_drawings").string();
   const ProgramResult r =
       Sample({"--cell=s/after", "--json=" + both, "--svg=" + both});
@@ -569,8 +569,8 @@ ProgramResult Stop(const std::string& signal, const fs::path& directory) {
   fs::create_directories(directory);
   std::ofstream(directory / "trace.json") << "old";
   const std::string output = directory.string() + ".txt";
-  // What a shell runs in the background is deaf to SIGINT, unless told not to.
-  // A minute is far longer than the program takes to start.
+  // Programs in the background of a shell ignore SIGINT, unless told not to. A
+  // minute is far longer than the program takes to start.
   ProgramResult r = Shell(absl::StrCat(
       "env --default-signal=INT common/lesson/sample --cell=s/sleep "
       "--devices=cpu:0 --trace=",
@@ -669,7 +669,7 @@ TEST(Runner, LaunchBlockingMakesTheCallWait) {
   EXPECT_EQ(r.exit_code, 0) << r.output;
   EXPECT_THAT(r.output, HasSubstr("Note: Launch blocking is on"));
   const Json claims = Json::parse(ReadFile(path))["cells"][0]["claims"];
-  // One ratio per repeat: asking is waiting.
+  // There is one ratio per repeat, and enqueueing includes the wait.
   EXPECT_NE(claims[0]["verdict"], "HOLDS") << claims;
   fs::remove(path);
 }
@@ -685,8 +685,8 @@ TEST(Runner, WhatIfPlaysWhatACellTimes) {
   }
 }
 
-// Beside a busy process for every core a claim about times says what it would
-// be without them.
+// With a busy process on every core, a claim about times gives the estimate
+// without them.
 TEST(Runner, OtherLoadIsSeen) {
   const std::string path = TempPath("loaded.json");
   const ProgramResult r = Shell(
@@ -705,9 +705,8 @@ TEST(Runner, OtherLoadIsSeen) {
   EXPECT_EQ(cell["claims"][1]["verdict"], "FAILS") << "it was counted";
 }
 
-// Runs a program on a terminal of its own. At each prompt for an answer it
-// types the next of the keys, at last Ctrl-C. The output ends with the state of
-// the terminal.
+// Runs a program on its own terminal. At each prompt it types the next of the
+// keys, and Ctrl-C at last. The output ends with the state of the terminal.
 constexpr char kOnTerminal[] = R"py(
 import os, pty, sys, termios
 keys, command = sys.argv[1].split("|"), sys.argv[2:]
@@ -732,7 +731,7 @@ code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 sys.exit(code if code >= 0 else 128 - code)
 )py";
 
-// keys: between bars.
+// `keys` are separated by bars.
 ProgramResult OnTerminal(const std::string& keys,
                          const std::vector<std::string>& command) {
   std::vector<std::string> arguments = {"-c", kOnTerminal, keys};
@@ -794,7 +793,7 @@ TEST(Prediction, EnterSkipsOne) {
 }
 
 TEST(Prediction, AKeyThatIsNoChoiceIsAskedForAgain) {
-  // Too large, none, a letter, an arrow key; at last one with Enter.
+  // Too large, none, a letter, an arrow key; at last a number and Enter.
   const ProgramResult r =
       SampleOnTerminal("4|0|x|\033[A|1\n", {"--cell=s/good"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
@@ -830,8 +829,8 @@ TEST(Prediction, IsMadeInChinese) {
                          "你的预测是3：一秒。正确的是2：两毫秒。\n"});
 }
 
-// By the flag, in the course, in the background and in a pipe the question
-// stands alone, and nothing is waited for.
+// With the flag, in the course, in the background and in a pipe only the
+// question is printed, and the program does not wait.
 TEST(Prediction, IsNotAskedForOtherwise) {
   for (const ProgramResult& r :
        {SampleOnTerminal("", {"--cell=s/good", "--no_predict"}),
@@ -849,7 +848,7 @@ TEST(Prediction, IsNotAskedForOtherwise) {
   }
 }
 
-// On a terminal one is told what takes long.
+// On a terminal the runner reports a cell that takes long.
 TEST(Runner, SaysWhatRunsForLong) {
   const ProgramResult r =
       SampleOnTerminal("", {"--cell=s/long", "--size=course"});
@@ -860,7 +859,7 @@ TEST(Runner, SaysWhatRunsForLong) {
 struct BadFlag {
   const char* name;
   std::vector<std::string> flags;
-  // What the message must contain: what was asked, and what to do.
+  // Parts of the message: what was requested, and what to do.
   std::vector<std::string> said;
 };
 
@@ -869,7 +868,7 @@ class BadFlagTest : public ::testing::TestWithParam<BadFlag> {};
 TEST_P(BadFlagTest, EndsWithAnExplanation) {
   std::vector<std::string> flags = GetParam().flags;
   flags.push_back("--cell=s/after");
-  // The last one wins, so a --cell under test comes after.
+  // The last flag wins, so a --cell under test comes after.
   for (const std::string& flag : GetParam().flags) flags.push_back(flag);
   const ProgramResult r = Sample(flags);
   EXPECT_EQ(r.exit_code, 1) << r.output;

@@ -16,8 +16,8 @@ namespace {
 using benchmark::State;
 using DeviceList = std::vector<Device>;
 
-// SkipWithMessage came with Google Benchmark 1.8; before, there is only
-// SkipWithError, which says "ERROR OCCURRED" of what is none.
+// SkipWithMessage came with Google Benchmark 1.8. Older versions have only
+// SkipWithError, which prints "ERROR OCCURRED" although there is no error.
 template <typename S>
 auto Skip(S& state, const std::string& why, int)
     -> decltype(state.SkipWithMessage(why)) {
@@ -32,7 +32,7 @@ void Wait(const DeviceList& devices) {
   for (const Device device : devices) Synchronize(device);
 }
 
-// function(state) is called if all devices are there.
+// Registers function(state), which is called if all devices exist.
 bool Register(const std::string& name, const DeviceList& devices,
               const std::function<void(State& state)>& function,
               BenchmarkTime time = BenchmarkTime::kReal, int iterations = 0) {
@@ -47,7 +47,7 @@ bool Register(const std::string& name, const DeviceList& devices,
         Wait(devices);
         function(state);
       });
-  // CPU time would be that of the thread which only enqueues.
+  // CPU time would be that of the enqueueing thread only.
   if (time == BenchmarkTime::kManual) {
     registered->UseManualTime();
   } else {

@@ -8,9 +8,8 @@
 // registers BM_d2l_barriers_MatMul/device:cpu:0, and the same on cuda:0.
 // BenchmarkPairWork registers it for two devices of a kind, as
 // NAME/devices:cpu:0,cpu:1; BenchmarkHost for the calling thread alone, as
-// NAME. A benchmark whose device is absent is listed and says so when it is
-// run.
-// `//common/lesson:benchmark_main` is the main() to link with.
+// NAME. A benchmark whose device does not exist is listed, and says so when it
+// is run. `//common/lesson:benchmark_main` is the main() to link with.
 //
 // The functions return true. For static initialisers; not thread-safe.
 
@@ -28,8 +27,8 @@
 
 namespace d2l {
 
-// Each makes the work of a benchmark from what it needs. What it throws is the
-// error of the benchmark, which then is not run.
+// Each makes the work of a benchmark from its arguments. If it throws, this is
+// the error of the benchmark, which then does not run.
 using MakeHostWork = std::function<std::function<void()>()>;
 using MakeWork = std::function<std::function<void()>(Device device)>;
 using MakePairWork =
@@ -42,7 +41,7 @@ bool BenchmarkHost(const std::string& name, std::int64_t items,
                    const MakeHostWork& make, double flop = 0);
 bool BenchmarkWork(const std::string& name, std::int64_t items,
                    const MakeWork& make, double flop = 0);
-// rates: further counters, what an iteration adds to each.
+// `rates` are further counters: what an iteration adds to each.
 using Rates = std::map<std::string, double>;
 bool BenchmarkPairWork(const std::string& name, std::int64_t items,
                        const MakePairWork& make, double flop = 0,
@@ -51,18 +50,18 @@ bool BenchmarkPairWork(const std::string& name, std::int64_t items,
 // The source of a benchmark's times.
 enum class BenchmarkTime {
   kReal,    // from the beginning of an iteration to its end
-  kManual,  // what the benchmark gives to SetIterationTime
+  kManual,  // the argument of SetIterationTime
 };
 
-// A benchmark of another form. The device is idle when it begins. iterations:
-// how many, for a benchmark that takes much longer than the time it reports; 0
-// lets Google Benchmark choose.
+// A benchmark of another form. The device is idle when it begins. `iterations`
+// is for a benchmark that takes much longer than the time it reports; 0 lets
+// Google Benchmark choose.
 bool BenchmarkOnDevices(
     const std::string& name,
     const std::function<void(benchmark::State& state, Device device)>& function,
     BenchmarkTime time = BenchmarkTime::kReal, int iterations = 0);
 
-// Times the calls until they return; the rest is waited for outside the clock.
+// Times the calls until they return, without the wait for their work.
 bool BenchmarkCalls(const std::string& name, std::int64_t items,
                     const MakeWork& make, int iterations = 0);
 

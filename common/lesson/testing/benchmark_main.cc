@@ -1,7 +1,7 @@
 // main() of a chapter's benchmarks. --devices is as in the lessons, but the
-// default is two virtual devices and every GPU. Everything else is Google
+// default is two virtual devices and every GPU. All other flags are Google
 // Benchmark's: --benchmark_list_tests, --help, and --benchmark_filter=In4,
-// which may begin with a cell's id, 000/In7: the benchmark is called
+// which may begin with a cell's id, 000/In7: the benchmark's name is
 // BM_000_In7_….
 
 #include <benchmark/benchmark.h>
@@ -37,7 +37,7 @@ std::string EveryDevice() {
   return spec;
 }
 
-// "--benchmark_filter=d2l/t1-t2-t3" as Google Benchmark finds it.
+// "--benchmark_filter=d2l/t1-t2-t3" in the form of benchmark names.
 std::string WithBenchmarkName(const std::string& argument) {
   static const std::regex& id =
       *new std::regex("(--benchmark_filter=)(\\d{3}|d2l)/([A-Za-z0-9-]+)(.*)");

@@ -35,7 +35,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-// What one can read at a time, of a cell's code and of its output.
+// The readable amount of a cell's code and of its output.
 constexpr int kMaxCodeLines = 55;
 constexpr int kMaxTaughtLines = 40;
 constexpr int kMaxPrintedLines = 45;
@@ -46,7 +46,7 @@ std::string Path(const TestedLesson& lesson, const std::string& file) {
   return absl::StrCat("chapters/", lesson.name, "/", file);
 }
 
-// How the line ends that a cell begins with.
+// The end of the line with which a cell begins.
 std::string Heading(const TestedCell& cell) {
   return absl::StrCat("[", cell.id, "]\n");
 }
@@ -76,9 +76,9 @@ bool IsWideRule(absl::string_view line) {
          });
 }
 
-// If a profiler's table begins at this line, the line after it, else 0. It is
-// as wide as PyTorch's: the same rule stands above the headers, below them, and
-// below the rows.
+// The line after the profiler's table that begins at this line; 0 if none does.
+// A table is as wide as PyTorch's: it has the same rule above the headers,
+// below them, and below the rows.
 std::size_t EndOfWideTable(const std::vector<absl::string_view>& lines,
                            std::size_t begin) {
   if (!IsWideRule(lines[begin])) return 0;
@@ -89,7 +89,7 @@ std::size_t EndOfWideTable(const std::vector<absl::string_view>& lines,
   return 0;
 }
 
-// As many as --devices names.
+// The number of devices that --devices names.
 std::size_t DevicesOf(const LessonRun& run) {
   for (absl::string_view argument : run.arguments) {
     if (!absl::ConsumePrefix(&argument, "--devices=")) continue;
@@ -103,7 +103,7 @@ std::size_t DevicesOf(const LessonRun& run) {
 
 TestedLesson ListedLesson(const std::string& chapter) {
   Json list = Json::parse(ReadFile("chapters/cells.json"));
-  list.at("chapters").push_back(list.at("pattern"));  // to be copied
+  list.at("chapters").push_back(list.at("pattern"));  // an entry to copy
   for (const Json& listed : list.at("chapters")) {
     if (listed.at("name") != chapter) continue;
     TestedLesson lesson = {chapter, {}};
@@ -193,8 +193,7 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
 }
 
 void ExpectSourcePrinted(const TestedLesson& lesson) {
-  // A taught program that stands in a folder of its own (from_scratch/) is
-  // read alone.
+  // A taught program in a folder of its own (from_scratch/) is read by itself.
   const std::filesystem::path directory =
       std::filesystem::path(Path(lesson, "")).parent_path();
   std::string beside, below;
@@ -213,7 +212,7 @@ void ExpectSourcePrinted(const TestedLesson& lesson) {
   };
   std::vector<std::string> blocks = absl::StrSplit(below, "\n// %%");
   for (std::size_t i = 1; i < blocks.size(); ++i) {
-    if (absl::StartsWith(blocks[i], "\n")) continue;  // what no cell shows
+    if (absl::StartsWith(blocks[i], "\n")) continue;  // no cell shows it
     EXPECT_LE(std::count(blocks[i].begin(), blocks[i].end(), '\n'),
               kMaxTaughtLines + 1)
         << blocks[i];
@@ -253,9 +252,9 @@ void ExpectShortCells(const LessonRun& run) {
 void ExpectEightyColumns(const LessonRun& run) {
   const std::vector<absl::string_view> lines = absl::StrSplit(run.output, '\n');
   std::vector<std::string> too_wide;
-  std::size_t table_end = 0;  // of the wide table that began last
+  std::size_t table_end = 0;  // of the last wide table
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    // A path is as long as it is.
+    // A path cannot be shortened.
     if (absl::StartsWith(lines[i], "Written: ")) continue;
     if (i >= table_end) table_end = EndOfWideTable(lines, i);
     const std::size_t columns =

@@ -1,4 +1,4 @@
-// That the expectations fail where they should.
+// Tests that the expectations fail where they should.
 
 #include "common/lesson/testing/lesson_testing.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 TestedLesson OneCell() { return {"sample", {{"s/good", {"t/good"}, 1, 1}}}; }
 
-// A run in which all is well.
+// A run without any fault.
 LessonRun Good() {
   LessonRun run;
   run.arguments = {"--devices=cpu:0,cpu:1"};

@@ -181,7 +181,7 @@ void Fresh(Cell&) {
       return numbers;
     });
 
-// How many values of a product on the device that the argument names are right.
+// The number of devices, and the sum of a product on the first of them.
 [[maybe_unused]] const bool registered_product = RegisterProbe(
     "sample/product", [](const std::vector<std::string>& arguments) {
       const absl::Status made = InitializeDevices(arguments.at(0));
@@ -209,7 +209,7 @@ void Fresh(Cell&) {
         return RunInFreshProcess("sample/echo", {}).value();
       }
       if (how == "stdin") return {static_cast<double>(std::cin.get())};
-      // More than a pipe holds.
+      // The text is longer than a pipe holds.
       for (int i = 0; i < 100'000; ++i)
         std::cerr << "a long line " << i << "\n";
       return {8};

@@ -22,7 +22,7 @@ CODE = {"python": "python", "text": "course_printed"}
 
 
 def cell(section):
-    """What a section says: {member: value}."""
+    """The content of a section: {member: value}."""
     said = {"id": section.name}
     if section.title:
         said["title"] = section.title
@@ -56,8 +56,8 @@ def cell(section):
 
 
 def lesson(file, text, english=None):
-    """(title, place in the book, [cell]) of the file's text. A translation is given what the English says,
-    and leaves what it does not say."""
+    """(title, place in the book, [cell]) of the file's text. `english` is that of the English
+    text, for a translation, which leaves out what it does not translate."""
     head = course_texts.head(text)
     if not head:
         raise ValueError(f'{file}:1: there is no line "# TITLE"')

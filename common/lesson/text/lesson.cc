@@ -21,7 +21,7 @@ std::deque<Lesson>& Registered() {
   return lessons;
 }
 
-// By the name of the lesson.cc, and the language.
+// The key is the name of the lesson.cc, and the language.
 std::map<std::pair<std::string, std::string>, LessonText>& Texts() {
   static auto& texts =
       *new std::map<std::pair<std::string, std::string>, LessonText>;

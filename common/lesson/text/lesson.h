@@ -27,11 +27,11 @@
 //   **You learn:** Synchronize before you read the clock.
 //
 // A section has these constructs and no others. The lines of a paragraph are
-// joined by spaces, or by nothing between two Chinese characters; text is taken
-// as it stands: "*" is a star. The build reads it (embed_lesson.py), and fails
-// with file and line if it cannot.
+// joined by spaces, or by nothing between two Chinese characters; "*" is a
+// star, not markup. The build reads the file (embed_lesson.py), and fails with
+// file and line if it cannot.
 //
-// Its code is the lesson.cc beside it, and at the end of that the list:
+// Its code is the lesson.cc beside it, which ends with the list of cells:
 //
 //   // %% 004/In4
 //   void TenProducts(Device device) { … }
@@ -42,8 +42,8 @@
 //   [[maybe_unused]] const bool registered =
 //       RegisterLesson({2, "async_computation", 1, {{"004/In4", In4}}});
 //
-// The cell is number 2.1: the lesson's number and its place in the list. It
-// prints as
+// The cell is number 2.1: the lesson's number and its place in the list. It is
+// printed as
 //
 //   2.1  The true cost                                    d2l 13.2.1 [004/In4]
 //
@@ -60,17 +60,17 @@
 // "[x]" marks the choice that is right on every machine. A lesson on a terminal
 // lists the choices, waits for one, and repeats it below the verdicts.
 //
-// With --code it prints the Python and what stands between two "// %%" lines
-// (Jupytext's mark of a cell), as it stands: the macro d2l_lesson (lesson.bzl)
-// embeds the files in the binary. That is the program that is taught, complete,
-// in at most 40 lines, or several such that stand in a folder of their own;
-// what measures it is marked ", measured", and shown with
-// --code --verbose. Helper code that a reader needs is marked with the id as
-// well, or with several, "// %% 004/In2, 004/In4"; of a helper in another file
-// the code names the file in a comment. What the code may do is in cell.h.
+// With --code it prints the Python and the code between two "// %%" lines
+// (Jupytext's mark of a cell), unchanged: the macro d2l_lesson (lesson.bzl)
+// embeds the files in the binary. That code is the taught program, complete, in
+// at most 40 lines, or several such programs in a folder of their own. The code
+// that measures it is marked ", measured", and shown with --code --verbose.
+// Helper code that a reader needs is marked with the id as well, or with
+// several, "// %% 004/In2, 004/In4"; a comment names the file of a helper that
+// is elsewhere. cell.h says what the code may do.
 //
-// lesson.zh.md says the same in Chinese: titles, texts and questions. What it
-// leaves out is said in English. Its choices have the same order, and no mark.
+// lesson.zh.md is the Chinese translation: titles, texts and questions. What it
+// lacks is shown in English. Its choices have the same order, and no mark.
 //
 // Lessons register while the program is loaded (static initialisation), on one
 // thread, and live as long as the process. LoadTexts is called before they run.
@@ -88,23 +88,23 @@ namespace d2l {
 
 class Cell;
 
-// A section of lesson.md. What is empty is not printed.
+// A section of lesson.md. Empty parts are not printed.
 struct CellText {
   std::string id;                         // SOURCE/CELL, "004/In4"
   std::string title;                      // "The true cost"
   std::vector<std::string> also = {};     // the same cell in the other sources
   std::string section = "";               // "d2l 13.2.1"
-  std::string exercises = "";             // of it, answered here: "1, 3"
+  std::string exercises = "";             // those answered here: "1, 3"
   std::string context = "";               // in two to five sentences
   std::string python = "";                // the course's cell
-  std::string course_printed = "";        // what the course shows below it
+  std::string course_printed = "";        // the course's output of it
   std::string predict = "";               // a question, before the cell runs
   std::vector<std::string> choices = {};  // answers to it
   int right = 0;  // the one right on every machine, from 1; 0: it depends
   std::string learn = "";  // one or two sentences, afterwards
 };
 
-// What a lesson.md says, or with it a lesson.zh.md.
+// The content of a lesson.md, or of it with a lesson.zh.md.
 struct LessonText {
   std::string title;    // "Asynchronous computation"
   std::string section;  // of the book, with its address
@@ -120,9 +120,9 @@ struct LessonCell {
 struct Lesson {
   int number;        // in the course; cells are 2.1, 2.2, …
   const char* name;  // the chapter's directory: "async_computation"
-  int devices;       // how many the lesson uses
+  int devices;       // the number of devices that the lesson uses
   std::vector<LessonCell> cells;
-  // The lesson.cc, as the compiler was given it; RegisterLesson fills it in.
+  // The compiler's name of the lesson.cc; RegisterLesson fills it in.
   const char* file = "";
   // LoadTexts fills these in.
   std::string title = "";
@@ -133,11 +133,11 @@ struct Lesson {
 bool RegisterLesson(Lesson lesson,
                     SourceLocation at = SourceLocation::Current());
 
-// Of the lesson.cc of that name. embed_lesson.py calls it. Returns true.
+// For the lesson.cc of that name. embed_lesson.py calls it. Returns true.
 bool RegisterTexts(const char* file, const char* language, LessonText text);
 
-// Fills in every lesson's texts in that language, or in English where there are
-// none: of the same cells in the same order as the lesson lists.
+// Fills in every lesson's texts in that language, or in English if there are
+// none. They must have the lesson's cells, in the same order.
 absl::Status LoadTexts(const std::string& language);
 
 // Every lesson linked into this program, by number.

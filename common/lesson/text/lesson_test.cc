@@ -30,7 +30,7 @@ std::string Message(const absl::Status& status) {
   return std::string(status.message());
 }
 
-// One test, since lessons register for good.
+// This is a single test, because lessons stay registered.
 TEST(LoadTexts, FillsInTheLanguageOfTheSameCells) {
   EXPECT_TRUE(LoadTexts("en").ok());
   RegisterLesson({2, "async", 1, {{"004/In2", nullptr}, {"004/In4", nullptr}}});

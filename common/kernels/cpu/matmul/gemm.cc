@@ -51,7 +51,7 @@ namespace d2l::kernels::cpu {
 inline constexpr std::int64_t kBlockBytes = 2112;  // of a row of b's block
 inline constexpr std::int64_t kBlockRows = 192;    // of a transposed a
 inline constexpr std::int64_t kInPlaceBytes = 48 << 10;  // of b, or of a
-// The multiplications that take as long as copying an element of b.
+// The number of multiplications that take as long as copying an element of b.
 inline constexpr std::int64_t kPackCost = 32;
 
 constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
@@ -83,8 +83,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How the columns of a block are cut into panels: as evenly as vectors can be
-// shared out, because a narrow tile waits for its own sums.
+// How the columns of a block are cut into panels: as evenly as whole vectors
+// allow, because a narrow tile waits for its own sums.
 template <typename T>
 class Panels {
  public:
@@ -114,8 +114,8 @@ class Panels {
 
 // ---- The loops.
 
-// What loops 5 and 4 cut out: columns [j, j + columns) of c, and [p, p + depth)
-// of k.
+// The part that loops 5 and 4 cut out: columns [j, j + columns) of c, and [p, p
+// + depth) of k.
 template <typename T>
 struct Block {
   std::int64_t j, columns;
@@ -153,7 +153,7 @@ class Product {
   static constexpr std::int64_t kInPlace = kInPlaceBytes / kSize;
   static constexpr std::int64_t kBlockColumns =
       kBlockBytes / kSize / kLanes<T> * kLanes<T>;
-  // Rows of b that one thread packs at least: a cache line of the transpose.
+  // The fewest rows of b that one thread packs: a cache line of the transpose.
   static constexpr std::int64_t kPackRows = 64 / kSize;
 
   std::int64_t FirstPacked(const Panels<T>& panels) const {
@@ -187,8 +187,8 @@ class Product {
   }
 
   // Copies rows [begin, end) of the block of b to its panels, which lie one
-  // behind the other. The last is filled up to whole vectors with zeros where
-  // the micro-kernel will read them.
+  // after the other. The last panel is filled up with zeros to whole vectors,
+  // which the micro-kernel reads.
   void PackB(const Block<T>& block, std::int64_t begin,
              std::int64_t end) const {
     const Panels<T>& panels = block.panels;
@@ -224,8 +224,8 @@ class Product {
     }
   }
 
-  // For the lambda: it is compiled for any processor, so that nothing compiled
-  // for this kind of vector can be inlined into it.
+  // Called by a lambda. The lambda is compiled for any processor, so no
+  // function compiled for this kind of vector can be inlined into it.
   HWY_NOINLINE void CallAddRows(const Block<T>& block, std::int64_t begin,
                                 std::int64_t end) const {
     AddRows(block, begin, end);
@@ -305,7 +305,7 @@ namespace {
 HWY_EXPORT(GemmFloats);
 HWY_EXPORT(GemmDoubles);
 
-// A wide c is cut into multiples of this for the cores, to suit the tiles.
+// The cores share a wide c in multiples of this, to suit the tiles.
 constexpr std::int64_t kSlab = 48;
 
 void Compute(const GemmArgs<float>& args) {
@@ -328,12 +328,12 @@ void Gemm(const GemmArgs<T>& args) {
     return;
   }
   if (args.m == 1 && args.n > 1 && args.transpose_b) {
-    // The transpose of it all, whose left matrix is not: nothing is to be
-    // copied, and the sums are the same.
+    // Computes the transposed product, whose left matrix is not stored
+    // transposed: nothing is copied, and the sums are the same.
     return Gemm<T>({false, !args.transpose_a, args.n, 1, args.k, args.b,
                     args.ldb, args.a, args.lda, args.c, 1, args.accumulate});
   }
-  // Of a tall c the cores share each block.
+  // The cores share each block if c is tall.
   if (args.m >= args.n || args.m * args.n * args.k < 2 * kGemmGrain) {
     return Compute(args);
   }

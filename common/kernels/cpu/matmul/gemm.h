@@ -11,9 +11,9 @@
 // last, and then these sums. A multiplication and the addition that follows
 // round once where the machine has an instruction for it, else twice.
 //
-// Thread-safety: any thread may call these; for Gemm each keeps about a
-// megabyte for its next call, and it throws std::bad_alloc if it cannot get
-// that.
+// Thread-safety: any thread may call these functions. For Gemm, each thread
+// keeps about a megabyte for its next call; Gemm throws std::bad_alloc if it
+// cannot get that.
 
 #ifndef D2L_COMMON_KERNELS_CPU_MATMUL_GEMM_H_
 #define D2L_COMMON_KERNELS_CPU_MATMUL_GEMM_H_
@@ -24,8 +24,8 @@ namespace d2l::kernels::cpu {
 
 inline constexpr std::int64_t kGemmDepth = 384;
 
-// The work that is worth another core's while, in multiplications: half of a
-// 100 x 100 product.
+// The number of multiplications for which another core is worth its cost: half
+// of a 100 x 100 product.
 inline constexpr std::int64_t kGemmGrain = 500'000;
 
 template <typename T>
@@ -46,8 +46,8 @@ struct GemmArgs {
 template <typename T>
 void Gemm(const GemmArgs<T>& args);
 
-// ---- Products of few rows with many: what a matrix product is if one side is
-// hardly more than a vector, and both lie in memory along k.
+// ---- Products of few rows with many: a matrix product in which one side is
+// hardly more than a vector, and both sides lie in memory along k.
 //
 //   // y = W x, W (n, k): torch.mv
 //   Gemv<float>({1, n, k, x, 0, w, k, y, 0, 1}, 0, n);
@@ -57,8 +57,8 @@ void Gemm(const GemmArgs<T>& args);
 // which costs more than these products do.
 //
 // The order of additions is fixed: kGemvParts<T> partial sums, each of every
-// kGemvParts-th product, are added up as a tree of halves. It does not depend
-// on the vectors of the machine nor on which columns are asked for.
+// kGemvParts-th product, are added up as a tree of halves. It depends neither
+// on the machine's vectors nor on which columns are computed.
 // A multiplication and the addition that follows round once where the machine
 // has an instruction for it, else twice.
 

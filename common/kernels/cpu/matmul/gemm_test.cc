@@ -21,7 +21,7 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// With each kind of vector that this machine has.
+// Runs with each kind of vector that this machine has.
 class GemmTest : public testing::TestWithParam<std::int64_t> {
  private:
   const ScopedTarget scope_{GetParam()};
@@ -49,8 +49,9 @@ struct Case {
   }
 };
 
-// The operands of a case, and c. All start at an odd address, as far as T lets
-// them. What a product must not read is NaN; what it must not write is kGuard.
+// The operands of a case, and c. All start at an odd address, as far as T
+// allows it. What a product must not read is NaN, what it must not write is
+// kGuard.
 template <typename T>
 class Matrices {
  public:
@@ -94,7 +95,7 @@ class Matrices {
   }
   T& c(std::int64_t i, std::int64_t j) { return c_[Size(1 + i * ldc_ + j)]; }
 
-  // Against the sums in double precision; also that nothing else is written.
+  // Compares with the sums in double precision; nothing else may be written.
   void Check() {
     const double epsilon = std::numeric_limits<T>::epsilon();
     for (std::int64_t i = 0; i < case_.m; ++i) {
@@ -309,8 +310,8 @@ TEST_P(GemmTest, NanAndInfinity) {
   }
 }
 
-// The cores of a device share the copy of b: each of them, whichever part it
-// takes, gives the same bits as one thread.
+// The cores of a device share the copy of b: each core, whichever part it
+// takes, computes the same bits as one thread.
 TEST_P(GemmTest, TheSameBitsOnSeveralCores) {
   ThreadPool pool(3);
   for (const bool transpose_a : {false, true}) {

@@ -1,4 +1,4 @@
-// What is innermost in gemm.cc, compiled once for each kind of vector: the
+// The innermost code of gemm.cc, compiled once for each kind of vector: the
 // micro-kernel, which computes a tile of c in registers, and the transposes of
 // the copies that it reads. Included by files that include
 // hwy/foreach_target.h.
@@ -25,8 +25,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A tile's sums, a row of vectors of b and a number of a fill the registers:
-// 32, or 16 on x86 before AVX-512.
+// The registers hold a tile's sums, a row of vectors of b and a number of a.
+// There are 32 registers, or 16 on x86 before AVX-512.
 constexpr int kVecs = 3;
 constexpr int kRows = HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3 ? 4 : 8;
 

@@ -22,11 +22,11 @@ template <typename T>
 using Tag = hn::CappedTag<T, kGemvParts<T>>;
 template <typename T>
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag<T>()));
-// Vectors that hold the partial sums of one product.
+// The number of vectors that hold the partial sums of one product.
 template <typename T>
 constexpr int kVecs = kGemvParts<T> / kLanes<T>;
-// Products at once, so that a vector of `a` is loaded once for all: as many as
-// the registers hold.
+// The number of products computed together, which share each loaded vector of
+// `a`: as many as the registers hold.
 template <typename T>
 constexpr int kAtOnce = kVecs<T> <= 2 ? 4 : 2;
 
@@ -50,7 +50,7 @@ HWY_INLINE void Dot(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
     }
   }
   if (whole < k) {
-    // The rest, filled up with zeros.
+    // The last elements, filled up with zeros.
     HWY_ALIGN T x[kGemvParts<T>] = {};
     std::copy(a + whole, a + k, x);
     for (int j = 0; j < kColumns; ++j) {

@@ -15,8 +15,8 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// As gemm.h defines it, one product at a time; a product and the addition that
-// follows round once.
+// The definition in gemm.h, one product at a time; a product and the addition
+// that follows round once.
 template <typename T>
 T InOrder(const T* a, const T* b, std::int64_t k) {
   std::vector<T> parts(kGemvParts<T>, T{0});

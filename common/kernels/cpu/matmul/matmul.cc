@@ -11,21 +11,21 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// How many units of `work` multiplications are worth a core; at least 1.
+// The number of units of `work` multiplications worth a core; at least 1.
 std::int64_t Grain(std::int64_t work) {
   return std::max<std::int64_t>(1,
                                 kGemmGrain / std::max<std::int64_t>(1, work));
 }
 
-// m n k, or a little less than what would overflow.
+// m * n * k, or the largest product that does not overflow.
 std::int64_t Work(std::int64_t m, std::int64_t n, std::int64_t k) {
   const double work =
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   return static_cast<std::int64_t>(std::min(work, 0x1p62));
 }
 
-// The usual product: not in a batch, and with sides that fit 32 bits. Its
-// task is as small as a task should be (task_queue.h).
+// The usual product: not in a batch, and with sides that fit 32 bits. Its task
+// is as small as a task should be (task_queue.h).
 template <typename T, bool kTransposeA, bool kTransposeB>
 struct OneProduct {
   const T* a;
@@ -64,8 +64,8 @@ struct Products {
   }
 };
 
-// A product of few rows with b as it is stored by a linear layer, transposed;
-// or with one column. Both sides then lie in memory along k.
+// A product of few rows with a transposed b, as a linear layer stores it, or
+// with one column. Both sides then lie in memory along k.
 template <typename T>
 struct SkinnyGemm {
   // Columns in a cache line of c, which no two cores share.
@@ -82,16 +82,16 @@ struct SkinnyGemm {
   }
 };
 
-// From so many rows on, copying b pays.
+// Copying b pays for at least this many rows.
 constexpr std::int64_t kManyRows = 8;
 
-// Whether it is such a product.
+// Whether the product is such a product of few rows.
 template <typename T>
 bool AsSkinnyGemm(const MatMulArgs& args, SkinnyGemm<T>& skinny) {
   const T* a = static_cast<const T*>(args.a);
   const T* b = static_cast<const T*>(args.b);
   T* c = static_cast<T*>(args.c);
-  // Below, a tile of a general product is as fast.
+  // For a shorter k, a tile of a general product is as fast.
   if (args.batch != 1 || args.k < kGemvParts<T>) return false;
   const bool a_along_k = !args.transpose_a || (args.m == 1 && args.lda == 1);
   const bool b_along_k = args.transpose_b || (args.n == 1 && args.ldb == 1);
@@ -123,7 +123,7 @@ std::uint64_t EnqueueOf(CpuStream& stream, const OpLabel& label,
     return stream.Enqueue(label, skinny);
   std::int64_t m = args.m;
   std::int64_t batch = args.batch;
-  // A batch against one b, as in a layer of a network, is a single product
+  // A batch with one b for all, as in a layer of a network, is a single product
   // with more rows.
   if (batch > 1 && !kTransposeA && args.b_stride == 0 &&
       args.a_stride == m * args.lda && args.c_stride == m * args.ldc) {

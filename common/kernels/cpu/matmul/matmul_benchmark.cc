@@ -1,13 +1,13 @@
-// What a matrix product costs, with each kind of vector that this machine has,
-// and with OpenBLAS; and the convolutions of LeNet (batch 256) and of ResNet-18
-// (batch 32, images of 28 x 28), on one core.
+// The time of a matrix product, with each kind of vector that this machine has,
+// and with OpenBLAS; and of the convolutions of LeNet (batch 256) and of
+// ResNet-18 (batch 32, images of 28 x 28), on one core.
 //
 //   bazel run //common/kernels/cpu:kernels_benchmark -- --benchmark_filter=Gemm
 //
-// A product's name ends in the sides m/k/n, a convolution's has the input
+// A product's name ends in the sides m/k/n; a convolution's ends in the input
 // channels, the output channels, the image's side, the kernel's, the stride.
-// items_per_second counts the floating-point operations of the definition, also
-// where Winograd's algorithm needs fewer. AVX3 is what Highway calls AVX-512.
+// items_per_second counts the floating-point operations of the definition, even
+// where Winograd's algorithm needs fewer. AVX3 is Highway's name of AVX-512.
 
 #include <cblas.h>
 

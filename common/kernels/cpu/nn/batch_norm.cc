@@ -22,13 +22,13 @@ HWY_BEFORE_NAMESPACE();
 namespace d2l::kernels::cpu {
 namespace HWY_NAMESPACE {
 
-// How much work, in elements, is worth a thread.
+// The work that is worth a thread, in elements.
 constexpr std::int64_t kBatchNormGrain = 16384;
 
-// ---- Sums over a channel, in an order that depends neither on the threads,
-// which share the channels, nor on the kind of vector: a block of whole images
-// or, of large ones, a part of one, is added into lanes, and the lanes as a
-// tree; then the blocks, in double precision.
+// ---- Sums over a channel. The order depends neither on the threads, which
+// share the channels, nor on the kind of vector: a block, which is whole images
+// or a part of a large one, is added into lanes, and the lanes are added as a
+// tree; then the blocks are added in double precision.
 
 constexpr int kChannelLanes = 16;
 
@@ -41,8 +41,8 @@ struct Blocks {
   std::int64_t images, length;
 };
 
-// As a vector of the compiler's: an array would be taken apart and put together
-// at each row.
+// A vector type of the compiler: it would take an array apart and put it
+// together again at each row.
 template <typename T>
 struct LanesOf {
   typedef T Type __attribute__((vector_size(kChannelLanes * sizeof(T))));
@@ -50,7 +50,7 @@ struct LanesOf {
 template <typename T>
 using Lanes = typename LanesOf<T>::Type;
 
-// x[0], …, x[n - 1], or as many as there are lanes; the others are `rest`.
+// x[0], …, x[n - 1], at most kChannelLanes; the other lanes are `rest`.
 template <typename T>
 HWY_INLINE void Load(Lanes<T>& lanes, const T* x, std::int64_t n, T rest) {
   if (n >= kChannelLanes) {
@@ -110,7 +110,7 @@ struct BatchNormStatisticsOf {
     const Blocks<T> blocks(inner);
     T* const out = static_cast<T*>(args.out);
     for (std::int64_t c = begin; c < end; ++c) {
-      // Of a block, deviations from its own mean; then Chan's formula.
+      // Blocks have deviations from their own mean; Chan's formula merges them.
       double mean = 0, deviations = 0, seen = 0;
       for (std::int64_t m = 0; m < args.batch; m += blocks.images) {
         const std::int64_t images = std::min(blocks.images, args.batch - m);

@@ -12,10 +12,10 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// The columns of a matrix of patches: as many as a product needs to be fast,
-// and few enough for its rows to stay in the second cache.
+// The columns of a matrix of patches: enough for a fast product, and few enough
+// for its rows to stay in the second cache.
 constexpr std::int64_t kColumns = 256;
-// The elements of a matrix of patches of a gradient.
+// The number of elements of a gradient's matrix of patches.
 constexpr std::int64_t kPatchElements = 1 << 17;
 
 constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
@@ -88,23 +88,23 @@ class Convolution {
   }
 
  private:
-  // Rows [first, last) of all outputs: some of one image, or of whole images.
+  // Rows [first, last) of all outputs: a part of an image, or whole images.
   struct Rows {
     std::int64_t first, last;
   };
-  // Its rows, one for each output channel, are `step` apart.
+  // The rows of the matrix, one for each output channel, are `step` apart.
   struct Matrix {
     const T* data;
     std::int64_t step, columns;
   };
 
-  // Whole images, for about kColumns columns of patches.
+  // Groups of whole images, with about kColumns columns of patches.
   std::int64_t Groups() const { return CeilDiv(args_.batch, images_); }
   Rows Group(std::int64_t i) const {
     return {i * images_ * height_,
             std::min((i + 1) * images_, args_.batch) * height_};
   }
-  // The same, or one of the pieces of a large image.
+  // A group, or a part of a large image.
   Rows Piece(std::int64_t i) const {
     Rows rows = Group(i / pieces_);
     rows.first += i % pieces_ * rows_;
@@ -115,13 +115,13 @@ class Convolution {
   std::int64_t Columns(Rows rows) const {
     return (rows.last - rows.first) * args_.window.out_width;
   }
-  // Where their outputs, or the gradients of these, begin.
+  // The offset of the rows' outputs, or of their gradients.
   std::int64_t Offset(Rows rows) const {
     return rows.first / height_ * args_.out_channels * plane_ +
            rows.first % height_ * args_.window.out_width;
   }
 
-  // The outputs as a matrix: in `memory`, unless they lie so already.
+  // The outputs as a matrix: copied to `memory`, unless they already are one.
   Matrix Gather(Rows rows, const T* y, T* memory) const {
     const std::int64_t columns = Columns(rows);
     const T* const from = y + Offset(rows);
@@ -144,7 +144,7 @@ class Convolution {
     Im2col(args_, {0, args_.in_channels, rows.first, rows.last}, first_,
            patches);
     T* y = out_ + Offset(rows);
-    // Of several images, the rows of the product are put together from theirs.
+    // The product's rows join the rows of several images.
     const bool several = columns > plane_;
     T* const product = several ? patches + depth_ * columns : y;
     const std::int64_t step = several ? columns : plane_;
@@ -193,7 +193,7 @@ class Convolution {
     }
     const std::int64_t o_step = transposed ? 1 : rows;
     const std::int64_t row_step = transposed ? channels : 1;
-    // Some cache lines at a time.
+    // A few cache lines at a time.
     for (std::int64_t first = 0; first < rows; first += 16) {
       const std::int64_t last = std::min(first + 16, rows);
       for (std::int64_t o = 0; o < channels; ++o) {
@@ -248,7 +248,7 @@ template void Conv2d<double>(const Conv2dArgs& args);
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const Conv2dArgs& args) {
-  // Too large for a task.
+  // The arguments are too large for a task.
   return stream.Enqueue(label, [all = std::make_shared<Conv2dArgs>(args)] {
     if (all->dtype == DType::kFloat64) {
       Conv2d<double>(*all);

@@ -5,7 +5,7 @@
 //
 // An image's result, and its gradient, have the same bits whatever else is in
 // the batch. The gradient of the weight is summed over groups of images from
-// the first to the last; which groups, the sizes of the images say.
+// the first to the last; the images' sizes determine the groups.
 //
 // Thread-safety: any thread may call these. Each keeps its workspace for its
 // next call: a megabyte or so for patches, four times the largest weight, and
@@ -27,28 +27,28 @@ namespace d2l::kernels::cpu {
 template <typename T>
 void Conv2d(const Conv2dArgs& args);
 
-// ---- im2col and col2im (torch.nn.functional.unfold and fold): what the kernel
-// sees of images, as a matrix of patches.
+// ---- im2col and col2im (torch.nn.functional.unfold and fold): a matrix of
+// patches, the parts of the images that the kernel sees.
 //
 //   const Im2colRange range = {0, channels, 0, 4 * window.out_height};
 //   Im2col(args, range, x, patches);  // of four images
 //
-// Row (c, kh, kw), for the range's channels, is element (kh, kw) of the window
-// in channel c; column (n, oh, ow), for its rows of the output, that position
-// of the window in image n. x and patches are of args.dtype.
+// Row (c, kh, kw), for each channel of the range, is element (kh, kw) of the
+// window in channel c; column (n, oh, ow), for each row of outputs, that
+// position of the window in image n. x and patches are of args.dtype.
 
 struct Im2colRange {
   std::int64_t first_channel, last_channel;  // up to last_channel - 1
-  // Of the rows (n, oh) of all outputs.
+  // Of the rows (n, oh) of all outputs, [first_row, last_row).
   std::int64_t first_row, last_row;
 };
 
-// Copies the patches of x, zeros for the padding.
+// Copies the patches of x, with zeros for the padding.
 void Im2col(const Conv2dArgs& args, const Im2colRange& range, const void* x,
             void* patches);
 
-// Writes to each element of x the sum of what the patches have of it. The range
-// is of whole images.
+// Writes to each element of x the sum of its copies in the patches. The range
+// consists of whole images.
 void Col2im(const Conv2dArgs& args, const Im2colRange& range,
             const void* patches, void* x);
 
@@ -62,16 +62,16 @@ void Col2im(const Conv2dArgs& args, const Im2colRange& range,
 //     WinogradConv2d(args);
 //   } else { … }
 //
-// The gradients are computed so, too: that of the input is a convolution of
-// that of the output, that of the weight the transpose of the algorithm.
+// The gradients are computed in this way, too: the input's is a convolution of
+// the output's, and the weight's is the transpose of the algorithm.
 //
 // Errors are larger than the definition's. Of normally distributed numbers and
 // 64 to 512 channels, their root mean square is 0.7e-6 to 2e-6 of the results'
 // (the definition's: 0.2e-6 to 0.4e-6), the largest 2e-5 of it (4e-6).
 
-// Whether the algorithm applies, and is faster than the definition: of float32,
-// and for the sizes of the convolution without its batch, so that an image's
-// result does not depend on that.
+// Whether the algorithm applies and is faster than the definition. It applies
+// to float32. Speed is judged by the sizes of the convolution without its
+// batch, so that an image's result does not depend on the batch.
 bool WinogradPays(const Conv2dArgs& args);
 
 void WinogradConv2d(const Conv2dArgs& args);
@@ -80,8 +80,8 @@ void WinogradConv2d(const Conv2dArgs& args);
 //
 //   T* patches = Workspace<T>(Borrower::kPart, rows * columns);
 
-// Whom memory is lent to: a part of an operation (parallel_for.h) runs on the
-// thread of the operation, too.
+// The borrower of the memory. A part of an operation (parallel_for.h) may run
+// on the operation's own thread, so the two need different memory.
 enum class Borrower { kOperation, kPart };
 
 // At least `count` elements, aligned to cache lines, of any content. Throws

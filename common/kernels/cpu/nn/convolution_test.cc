@@ -75,13 +75,13 @@ struct Problem {
     if (has_bias) Fill(s.out_channels, bias);
   }
 
-  // What the pass makes of the operands, by `convolve`.
+  // Returns the result of the pass on the operands, computed by `convolve`.
   template <typename F>
   std::vector<T> Run(Conv2dPass pass, const F& convolve) const {
     const std::vector<T>& like = pass == Conv2dPass::kForward         ? y
                                  : pass == Conv2dPass::kInputGradient ? x
                                                                       : weight;
-    // Each element must be written, and none beyond.
+    // Each element must be written, and none beyond the end.
     std::vector<T> out(like.size() + 1,
                        std::numeric_limits<T>::signaling_NaN());
     out.back() = 7;
@@ -111,7 +111,7 @@ struct Problem {
   std::mt19937 random_{42};
 };
 
-// The definition, in doubles. `magnitude`: of the absolute values of the terms.
+// The definition, in doubles. `magnitude` sums the terms' absolute values.
 struct Reference {
   std::vector<double> value, magnitude;
 };
@@ -177,8 +177,8 @@ Reference Convolve(const Problem<T>& problem, Conv2dPass pass) {
   return out;
 }
 
-// units: roundings of the sum of the terms' absolute values; with `of_largest`,
-// of the largest such sum.
+// `units` is in roundings of the sum of the terms' absolute values; with
+// `of_largest`, of the largest such sum.
 template <typename T>
 void ExpectNear(const std::vector<T>& got, Reference expected, double units,
                 bool of_largest) {
@@ -211,7 +211,7 @@ void CheckAgainstLoops(const Sizes& sizes, double units,
 }
 
 // Odd and empty sizes, one channel, kernels as large as the image, padding that
-// no kernel reaches beyond, planes that make groups of images and of rows.
+// holds whole windows, planes that make groups of images and of rows.
 const std::vector<Sizes>& AllSizes() {
   static const auto& sizes = *[] {
     auto* all = new std::vector<Sizes>{
@@ -240,8 +240,8 @@ const std::vector<Sizes>& AllSizes() {
   return sizes;
 }
 
-// What is computed with tiles of 4 x 4 outputs: whole ones and parts, of
-// several images, beyond a group of 48 and one of 192.
+// Convolutions computed with tiles of 4 x 4 outputs: whole and partial tiles,
+// several images, more tiles than a group of 48 and than one of 192.
 const std::vector<Sizes>& WinogradSizes() {
   static const auto& sizes =
       *new std::vector<Sizes>{{0, 32, 32, 8, 8, 3, 3},
@@ -274,7 +274,7 @@ TEST(Conv2dTest, WinogradAgreesWithLoops) {
     for (const Sizes& sizes : WinogradSizes()) {
       EXPECT_TRUE(WinogradPays(Problem<float>(sizes).args));
       EXPECT_FALSE(WinogradPays(Problem<double>(sizes).args));
-      // A number of a tile has the roundings of all of the tile.
+      // Each number of a tile has the rounding errors of the whole tile.
       CheckAgainstLoops<float>(sizes, 16, /*of_largest=*/true);
     }
   }

@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The positions [begin, end) along one direction at which element k of the
-// window is inside of the image, the first of them at `first` there.
+// window is inside of the image. At `begin` it is the image's element `first`.
 struct Inside {
   Inside(std::int64_t k, std::int64_t size, std::int64_t out_size,
          std::int64_t stride, std::int64_t padding) {
@@ -36,7 +36,7 @@ struct Inside {
   std::int64_t begin, end, first;
 };
 
-// A rectangle of some rows, `from_step` and `to_step` apart.
+// A rectangle of rows, `from_step` and `to_step` apart.
 template <typename T>
 struct Rectangle {
   const T* from;
@@ -46,9 +46,8 @@ struct Rectangle {
   std::int64_t rows, columns;
 };
 
-// Sets, or adds to, what is at `to`. There is at least a vector in a row; the
-// last one reaches back to the one before, and is computed before that is
-// written.
+// Sets, or adds to, the elements at `to`. A row has at least a vector; its last
+// vector overlaps the one before, and is computed before that is written.
 template <bool kAdd, typename D, typename T>
 HWY_INLINE void MoveVectors(D d, const Rectangle<T>& all) {
   const std::int64_t lanes = hn::MaxLanes(d);
@@ -94,9 +93,9 @@ HWY_INLINE void Move(const Rectangle<T>& all, std::int64_t from_column,
   }
 }
 
-// Calls f(x, patches, rectangle) for each row of the matrix and each image:
-// `x` and `patches` are where the rectangle of positions inside of the image
-// begins, `row` is the image's part of the matrix's row.
+// Calls f(x, patches, rectangle) for each row of the matrix and each image: the
+// rectangle of the positions inside of the image begins at `x` and at
+// `patches`, and `row` is the image's part of the matrix's row.
 template <typename F>
 HWY_INLINE void ForEachRectangle(const Conv2dArgs& args,
                                  const Im2colRange& range, const F& f) {

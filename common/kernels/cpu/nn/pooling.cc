@@ -56,8 +56,8 @@ struct PoolMax {
   }
 };
 
-// First down the columns of each window, then along the rows: neighbours are
-// computed at the same time. kKernel and kStride are the width's, or 0 for any.
+// Reduces each window's columns first, then its rows: neighbours are computed
+// at the same time. kKernel and kStride are the width's, or 0 for any.
 template <class Op, typename T, int kKernel, int kStride>
 struct Pool {
   Window2d w;
@@ -87,7 +87,7 @@ struct Pool {
     }
   }
 
-  // The rows that output row i sees.
+  // Merges the rows that output row i sees.
   HWY_INLINE void JoinRows(T* HWY_RESTRICT to, const T* image,
                            std::int64_t i) const {
     const std::int64_t first = i * w.stride_height - w.padding_height;
@@ -153,7 +153,7 @@ struct AvgGradient {
 
   T count() const { return static_cast<T>(w.kernel_height * w.kernel_width); }
 
-  // Along the rows of the input that a row of the output has seen.
+  // Spreads a row of the output along a row of the input.
   HWY_INLINE void SpreadPairs(T* HWY_RESTRICT to, const T* HWY_RESTRICT g,
                               std::int64_t n) const {
     const T divisor = count();
@@ -172,7 +172,7 @@ struct AvgGradient {
     }
   }
 
-  // The rows of the output that have seen this row of the input.
+  // Adds the rows of the output that have seen this row of the input.
   HWY_INLINE void AddRows(T* HWY_RESTRICT to, const T* HWY_RESTRICT columns,
                           std::int64_t padded, std::int64_t row) const {
     const std::int64_t at = row + w.padding_height;
@@ -193,8 +193,8 @@ struct AvgGradient {
   }
 };
 
-// Whether a later element takes the place of the largest so far: of several
-// NaN, the last. Without branches.
+// Whether a later element replaces the largest so far: of several NaN, the last
+// one counts. Without branches.
 template <typename T>
 HWY_INLINE bool Beats(T later, T largest) {
   return (later > largest) | IsNan(later);
@@ -246,8 +246,8 @@ struct MaxGradient {
     }
   }
 
-  // Four windows at a time, without branches: which element is the largest
-  // cannot be predicted.
+  // Computes four windows at a time, without branches: the place of the largest
+  // element cannot be predicted.
   HWY_INLINE void Row2x2(T* HWY_RESTRICT dx, const T* HWY_RESTRICT x,
                          const T* HWY_RESTRICT g) const {
     const std::int64_t width = w.width;
@@ -336,7 +336,7 @@ HWY_EXPORT(RunPool2d);
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const Pool2dArgs& args) {
-  // Too large for a task.
+  // The arguments are too large for a task.
   return stream.Enqueue(label, [all = std::make_shared<Pool2dArgs>(args)] {
     HWY_DYNAMIC_DISPATCH(RunPool2d)(*all);
   });

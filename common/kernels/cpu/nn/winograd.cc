@@ -10,11 +10,11 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// Of an output and of an input tile.
+// The sides of an output tile and of an input tile.
 constexpr std::int64_t kOut = 4;
 constexpr std::int64_t kIn = 6;
-// Tiles at a time: the columns of the products, which suit the tiles of gemm.h,
-// and the depth of those of the weight's gradient.
+// The tiles computed together: the columns of the products, which suit the
+// tiles of gemm.h, and the depth of those of the weight's gradient.
 constexpr std::int64_t kColumns = 48;
 constexpr std::int64_t kDepth = 192;
 
@@ -22,14 +22,14 @@ constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Images and what is convolved from them, by a kernel of 3 x 3.
+// Images, and the outputs that a kernel of 3 x 3 makes of them.
 struct Planes {
   std::int64_t channels, height, width, padding_height, padding_width;
   std::int64_t out_channels, out_height, out_width;
 
   std::int64_t tile_columns() const { return CeilDiv(out_width, kOut); }
   std::int64_t tile_rows() const { return CeilDiv(out_height, kOut); }
-  // Of an image.
+  // The number of tiles of an image.
   std::int64_t tiles() const { return tile_rows() * tile_columns(); }
 };
 
@@ -39,7 +39,7 @@ Planes ForwardPlanes(const Conv2dArgs& args) {
           w.padding_width,  args.out_channels, w.out_height, w.out_width};
 }
 
-// Of the gradient of the input: a convolution of that of the output.
+// The gradient of the input is a convolution of the gradient of the output.
 Planes BackwardPlanes(const Conv2dArgs& args) {
   const Window2d& w = args.window;
   return {
@@ -47,14 +47,14 @@ Planes BackwardPlanes(const Conv2dArgs& args) {
       2 - w.padding_width, args.in_channels, w.height,    w.width};
 }
 
-// Some tiles of all images, [first, last), in the order of the images.
+// Tiles [first, last), counted over all images.
 struct Tiles {
   std::int64_t first, last;
   std::int64_t count() const { return last - first; }
 };
 
-// The inputs of some tiles, of some channels: rows of the images with their
-// padding, six for each row of tiles.
+// The inputs of some tiles: the images' rows with their padding, six rows for
+// each row of tiles.
 class InputRows {
  public:
   InputRows(const Planes& planes, Tiles tiles)
@@ -65,7 +65,7 @@ class InputRows {
 
   std::int64_t size() const { return (last_ - first_) * kIn * width_; }
 
-  // Those of channel c, into `size` elements.
+  // Copies the inputs of channel c to `to`, size() elements.
   void Copy(const float* x, std::int64_t c, float* to) const {
     for (std::int64_t row = first_; row < last_; ++row) {
       const std::int64_t n = row / planes_.tile_rows();
@@ -154,7 +154,7 @@ class Kernels {
     return CeilDiv(out, rows) * kTileNumbers * (rows * in + kGap);
   }
 
-  // From an element of a matrix to that of the next.
+  // The distance from an element of a matrix to that of the next matrix.
   std::int64_t step() const { return rows_ * in_ + kGap; }
 
   float* At(std::int64_t i, std::int64_t o, std::int64_t c) const {
@@ -175,15 +175,15 @@ class Kernels {
   static std::int64_t BlockRows(std::int64_t in) {
     return std::max<std::int64_t>(1, 512 / in) * 8;
   }
-  // So that what is used together does not compete for a line of the cache.
+  // Keeps elements that are used together from competing for a cache line.
   static constexpr std::int64_t kGap = 16;
 
   const std::int64_t out_, in_, rows_;
   float* const data_;
 };
 
-// Those of the weight or, for the gradient of the input, of its transpose,
-// turned around.
+// Transforms the kernels of the weight or, for the gradient of the input, of
+// its transpose, rotated by 180 degrees.
 void TransformKernels(const float* weight, const Planes& planes, bool backward,
                       const Kernels& kernels) {
   const std::int64_t lane_step = backward ? planes.out_channels * 9 : 9;
@@ -208,7 +208,7 @@ void TransformKernels(const float* weight, const Planes& planes, bool backward,
       });
 }
 
-// The outputs of some tiles.
+// Computes the outputs of some tiles.
 void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
                    const Kernels& u, const float* bias, float* y) {
   const std::int64_t columns = CeilDiv(tiles.count(), kTileLanes) * kTileLanes;
@@ -273,7 +273,7 @@ void Convolve(const Planes& planes, bool backward, std::int64_t batch,
       });
 }
 
-// The sum of the transformed gradient over some tiles at a time.
+// Adds up the transformed gradient, some tiles at a time.
 void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
                     const float* x, float* dw) {
   const std::int64_t in = planes.channels, out = planes.out_channels;
@@ -359,7 +359,7 @@ bool WinogradPays(const Conv2dArgs& args) {
       args.out_channels % kTileLanes != 0 || args.out_channels < 32) {
     return false;
   }
-  // Tiles reach beyond the outputs.
+  // The tiles may extend beyond the outputs.
   const Planes planes = ForwardPlanes(args);
   return 9 * w.out_height * w.out_width >= 2 * kTileNumbers * planes.tiles();
 }

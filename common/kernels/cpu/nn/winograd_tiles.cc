@@ -25,8 +25,8 @@ HWY_INLINE V Times(double factor, V v) {
   return hn::Mul(hn::Set(D(), static_cast<float>(factor)), v);
 }
 
-// ---- Of one dimension, from a row to a row. The rows of the points a and -a
-// are the sum and the difference of the same two, as are those of b and -b.
+// ---- In one dimension, from a row to a row. The rows of the points a and -a
+// are the sum and the difference of two terms, as are those of b and -b.
 
 constexpr double kA = 0.625;
 constexpr double kB = 1.5;
@@ -108,7 +108,7 @@ struct KernelGradient {  // G^T
   }
 };
 
-// ---- Of two dimensions: of the rows, then of the columns.
+// ---- In two dimensions: over the rows, then over the columns.
 
 template <typename Transform, int kIn, int kOut>
 HWY_INLINE void ApplyTwice(const V (&in)[kIn][kIn], V (&out)[kOut][kOut]) {

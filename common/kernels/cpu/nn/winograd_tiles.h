@@ -1,5 +1,5 @@
-// The transforms of winograd.cc, of sixteen tiles at a time, with vectors: lane
-// l of what is read and written belongs to tile l.
+// The transforms of winograd.cc for sixteen tiles at a time, with vectors: lane
+// l of the inputs and outputs belongs to tile l.
 //
 // A transformed tile has 36 numbers, number i of lane l at [i * step + l]. The
 // others are smaller: a quad is four numbers of a row of a tile, side by side,
@@ -19,29 +19,29 @@ namespace d2l::kernels::cpu {
 inline constexpr int kTileLanes = 16;
 inline constexpr int kTileNumbers = 36;
 
-// B^T d B. Of each of the 6 rows of d, the first four columns, as quads, and
-// the last two, as pairs.
+// Computes B^T d B. Each of the 6 rows of d is stored as its first four
+// columns, the quads, and its last two, the pairs.
 struct InputTiles {
   alignas(64) float quads[6][4 * kTileLanes];
   alignas(64) float pairs[6][2 * kTileLanes];
 };
 void TransformInput(const InputTiles& tiles, float* out, std::int64_t step);
 
-// A^T m A + bias, the quads of whose 4 rows are written.
+// Computes A^T m A + bias, and writes the quads of its 4 rows.
 struct OutputTiles {
   alignas(64) float quads[4][4 * kTileLanes];
 };
 void TransformOutput(const float* m, std::int64_t step, float bias,
                      OutputTiles& tiles);
-// A y A^T.
+// Computes A y A^T.
 void TransformGradient(const OutputTiles& tiles, float* out, std::int64_t step);
 
-// G g G^T. Of each of the 9 numbers of g, all lanes.
+// Computes G g G^T. Each of the 9 numbers of g is stored for all lanes.
 struct KernelTiles {
   alignas(64) float taps[9][kTileLanes];
 };
 void TransformKernel(const KernelTiles& tiles, float* out, std::int64_t step);
-// G^T m G.
+// Computes G^T m G.
 void TransformKernelGradient(const float* m, std::int64_t step,
                              KernelTiles& tiles);
 

@@ -1,10 +1,10 @@
-// Division of 32-bit numbers by a number that is known beforehand, without the
-// division, which takes a GPU some twenty instructions.
+// Division of 32-bit numbers by a divisor known beforehand, without a division
+// instruction, which takes a GPU some twenty instructions.
 //
 //   const Divider by_seven(7);          // on the host
 //   by_seven.Quotient(100);             // 14, on the host or on the device
 //
-// Splitter divides any numbers so, if they are small enough.
+// Splitter uses this for numbers of any size, if they are small enough.
 //
 // q = (n * m / 2^32 + n) / 2^s, where 2^s is the divisor rounded up to a power
 // of two and m = 2^32 (2^s - d) / d + 1 (T. Granlund, P. L. Montgomery,

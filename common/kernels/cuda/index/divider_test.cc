@@ -31,7 +31,7 @@ TEST(DividerTest, AllSmallNumbersBySmallDivisors) {
   }
 }
 
-// A wrong multiplier shows first where the quotient changes.
+// A wrong multiplier is first wrong where the quotient changes.
 TEST(DividerTest, AroundMultiples) {
   std::mt19937 random(7);
   for (int i = 0; i < 200000; ++i) {

@@ -1,5 +1,5 @@
-// Which element goes where when rows are put together or picked, for kernels
-// that move units of 1 to 16 bytes and do not know what they are.
+// The source of each element when rows are concatenated or gathered, for
+// kernels that move units of 1 to 16 bytes and do not know their type.
 //
 // Pure functions and plain values; thread-safe.
 
@@ -13,7 +13,7 @@
 
 namespace d2l::kernels::cuda {
 
-// Collects sizes and addresses; the widest unit is what divides all of them.
+// Collects sizes and addresses; the widest unit divides all of them.
 class WidestUnit {
  public:
   void Add(std::int64_t bytes) { all_ |= static_cast<std::uint64_t>(bytes); }
@@ -39,7 +39,7 @@ struct CatPart {
   std::int64_t begin;
   Splitter row;  // by row_units
 
-  // Where unit e goes, if the output has rows of `out_row` units.
+  // The place of unit e in an output with rows of `out_row` units.
   D2L_HOST_DEVICE std::int64_t Target(std::int64_t e,
                                       std::int64_t out_row) const {
     std::int64_t within;
@@ -50,11 +50,11 @@ struct CatPart {
 
 // Index, of an input (outer, size, inner) in units.
 struct IndexMap {
-  // What unit e of the output is made of.
+  // The source of unit e of the output.
   struct Place {
-    std::int64_t position;  // of the index that says which
+    std::int64_t position;  // of the index to read
     std::int64_t block;     // of the input
-    std::int64_t within;    // a row
+    std::int64_t within;    // within a row
   };
 
   bool gather;

@@ -1,9 +1,9 @@
-// A product in the words of BLAS, whose matrices lie column by column.
+// A product in the terms of BLAS, whose matrices are column-major.
 //
 //   const GemmCall call = MakeGemmCall(args);  // of kernels.h
 //   // cublasSgemm(handle, call.transpose_first ? T : N, …, call.m, call.n, …)
 //
-// A row-major matrix is, column by column, its transpose; c = a b becomes
+// A row-major matrix is the column-major form of its transpose; c = a b becomes
 // c' = b' a'. So the operands change places, and so do m and n.
 //
 // Pure functions; thread-safe.
@@ -18,8 +18,8 @@
 
 namespace d2l::kernels::cuda {
 
-// c, (m, n), is first times second, (m, k) and (k, n); each is stored column by
-// column, `transpose`d if it says so.
+// c, (m, n), is first times second, (m, k) and (k, n); each is stored
+// column-major, and transposed if `transpose_…` is set.
 struct GemmCall {
   bool transpose_first;
   bool transpose_second;
@@ -32,11 +32,11 @@ struct GemmCall {
   std::int64_t ld_c;
   std::int64_t batch;
   std::int64_t stride_first, stride_second, stride_c;
-  bool accumulate = false;  // adds to what c is
+  bool accumulate = false;  // adds to the content of c
 };
 
-// A batch against one b, as in a layer of a network, as a single product with
-// more rows, if it lies in memory that way.
+// Makes a batch with one b for all, as in a layer of a network, a single
+// product with more rows, if the memory's layout allows it.
 inline MatMulArgs Unbatched(MatMulArgs args) {
   if (args.batch > 1 && !args.transpose_a && args.b_stride == 0 &&
       args.a_stride == args.m * args.lda &&
@@ -48,7 +48,7 @@ inline MatMulArgs Unbatched(MatMulArgs args) {
 }
 
 inline GemmCall MakeGemmCall(const MatMulArgs& args) {
-  // Of what is empty, BLAS too wants rows of one element at least.
+  // BLAS wants rows of at least one element even for an empty matrix.
   const auto at_least_one = [](std::int64_t ld) {
     return std::max<std::int64_t>(ld, 1);
   };
@@ -72,7 +72,7 @@ inline GemmCall MakeGemmCall(const MatMulArgs& args) {
 // ---- Products for which cuBLAS takes longer to choose and launch a kernel
 // than the arithmetic takes.
 
-// The sides of c that a block of threads computes.
+// The sides of the tile of c that a block of threads computes.
 inline constexpr int kSmallTile = 16;
 
 inline std::int64_t SmallTiles(const MatMulArgs& args) {
@@ -80,16 +80,16 @@ inline std::int64_t SmallTiles(const MatMulArgs& args) {
          ((args.n + kSmallTile - 1) / kSmallTile) * args.batch;
 }
 
-// Whether matmul.cu computes it. The bounds have not been measured on a
-// GPU: they keep each thread's sum short, and all tiles of a (100, 100) product
-// on different multiprocessors.
+// Whether matmul.cu computes the product. The bounds have not been measured on
+// a GPU: they keep each thread's sum short, and all tiles of a (100, 100)
+// product on different multiprocessors.
 inline bool IsSmallProduct(const MatMulArgs& args) {
   constexpr std::int64_t kDepth = 128;
   constexpr std::int64_t kTiles = 64;
   constexpr std::int64_t kTinyDepth = 32;
-  // c is 0 then; BLAS need not look at it.
+  // c is 0 then; BLAS is not needed.
   if (args.k == 0) return true;
-  // Each matrix of a batch fits one block, however many they are.
+  // Each matrix of a batch fits one block, whatever the size of the batch.
   if (args.m <= kSmallTile && args.n <= kSmallTile && args.k <= kTinyDepth) {
     return true;
   }

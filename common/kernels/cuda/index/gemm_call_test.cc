@@ -14,7 +14,7 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// What kernels.h says.
+// Computes the product by its definition in kernels.h.
 void Expected(const MatMulArgs& args, std::vector<double>* c) {
   const auto* a = static_cast<const double*>(args.a);
   const auto* b = static_cast<const double*>(args.b);
@@ -38,7 +38,7 @@ void Expected(const MatMulArgs& args, std::vector<double>* c) {
   }
 }
 
-// What BLAS refuses a call for.
+// Checks the conditions without which BLAS refuses a call.
 void CheckLeadingDimensions(const GemmCall& call) {
   EXPECT_GE(call.ld_first,
             std::max<std::int64_t>(1, call.transpose_first ? call.k : call.m));

@@ -1,4 +1,4 @@
-// Who adds what in a reduction, and in which order.
+// Which thread adds which elements in a reduction, and in which order.
 //
 //   const ReducePlan plan = PlanReduce(outputs, n, /*columns=*/false);
 //   const LaneWalk walk(plan.lane_bits, lane, /*runs=*/true, segment_length);
@@ -7,11 +7,11 @@
 //   }
 //   …    // of step full_steps(), only the first walk.rest()
 //
-// A block of threads has `lanes` of them for each of several outputs. A lane
-// takes four elements in a step, each into a sum of its own; the sums of a lane
-// are put together, then those of the lanes, as a tree. If there are few
-// outputs, each has its elements cut into segments, one for a block, whose
-// results a second kernel puts together.
+// A block has `lanes` threads for each of several outputs. A lane takes four
+// elements in a step, each into a sum of its own; the sums of a lane are
+// merged, then those of the lanes, as a tree. If there are few outputs, each
+// output's elements are cut into segments, one for a block, and a second kernel
+// merges the segments' results.
 //
 // All of this follows from the sizes alone, so a result is the same bits on
 // every GPU. Pure functions.
@@ -33,7 +33,7 @@ inline constexpr int kReduceThreads = 1 << kReduceThreadBits;
 inline constexpr int kReduceStep = 4;
 
 struct ReducePlan {
-  // Neighbouring threads have neighbouring outputs, not elements.
+  // Neighbouring threads have neighbouring outputs, not neighbouring elements.
   bool columns;
   int lane_bits;         // an output has 2^lane_bits lanes
   std::int64_t blocks;   // for all outputs
@@ -41,7 +41,7 @@ struct ReducePlan {
   std::int64_t segments;
 
   D2L_HOST_DEVICE int Lanes() const { return 1 << lane_bits; }
-  // Of a block.
+  // The outputs of a block.
   D2L_HOST_DEVICE int Outputs() const { return kReduceThreads >> lane_bits; }
 
   D2L_HOST_DEVICE int LaneOf(int thread) const {
@@ -51,22 +51,22 @@ struct ReducePlan {
   D2L_HOST_DEVICE int OutputOf(int thread) const {
     return columns ? thread & (Outputs() - 1) : thread >> lane_bits;
   }
-  // From one lane of an output to the next, in threads.
+  // The distance from one lane of an output to the next, in threads.
   D2L_HOST_DEVICE int LaneStride() const { return columns ? Outputs() : 1; }
 };
 
 // The elements of one lane, out of `length`.
 class LaneWalk {
  public:
-  // runs: the four elements of a step lie side by side; else those of the
-  // lanes do.
+  // With `runs`, the four elements of a step lie side by side; otherwise the
+  // lanes' elements do.
   D2L_HOST_DEVICE LaneWalk(int lane_bits, int lane, bool runs,
                            std::int64_t length)
       : lane_bits_(lane_bits), lane_(lane), runs_(runs) {
     if (runs) {
       const std::int64_t whole = length / kReduceStep;
       full_steps_ = StepsUpTo(whole);
-      // The piece at the end, if it is this lane's.
+      // The rest at the end, if it belongs to this lane.
       const std::int64_t turn = whole & ((std::int64_t{1} << lane_bits) - 1);
       rest_ = turn == lane ? static_cast<int>(length % kReduceStep) : 0;
     } else {
@@ -85,7 +85,7 @@ class LaneWalk {
   }
 
  private:
-  // How many of items 0 to count - 1, dealt out in turn, are this lane's.
+  // How many of items 0 to count - 1, dealt out in turn, this lane gets.
   D2L_HOST_DEVICE std::int64_t StepsUpTo(std::int64_t count) const {
     return count > lane_ ? ((count - lane_ - 1) >> lane_bits_) + 1 : 0;
   }
@@ -117,13 +117,12 @@ inline ReducePlan PlanWhole(std::int64_t outputs, std::int64_t n,
                             bool columns) {
   using internal::Bits;
   using internal::CeilDiv;
-  // With many outputs there is work for all threads, and fewer lanes have less
-  // to put together.
+  // Many outputs give work to all threads, and fewer lanes have less to merge.
   constexpr std::int64_t kMany = 2048;
   const std::int64_t steps = outputs >= kMany ? 4 : 1;
   int lane_bits = Bits(CeilDiv(n, kReduceStep * steps), kReduceThreadBits);
   if (columns) {
-    // A warp side by side, if there are so many.
+    // A warp of neighbouring outputs, if there are that many.
     constexpr int kWarpBits = 5;
     lane_bits =
         std::min(lane_bits, kReduceThreadBits - Bits(outputs, kWarpBits));
@@ -132,13 +131,13 @@ inline ReducePlan PlanWhole(std::int64_t outputs, std::int64_t n,
           1};
 }
 
-// outputs at least 1.
+// `outputs` is at least 1.
 inline ReducePlan PlanReduce(std::int64_t outputs, std::int64_t n,
                              bool columns) {
   using internal::CeilDiv;
-  // As many blocks as keep the largest GPU busy.
+  // This many blocks keep the largest GPU busy.
   constexpr std::int64_t kBlocks = 1024;
-  // A second kernel is not worth fewer segments than this, of so many steps.
+  // A second kernel is only worth it for this many segments of this many steps.
   constexpr std::int64_t kLeastSegments = 5;
   constexpr std::int64_t kLeastSteps = 4;
   ReducePlan plan = PlanWhole(outputs, n, columns);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kSizes[] = {0,  1,   2,   3,    4,    5,    7,    31,
                                    33, 127, 128, 1003, 1024, 4097, 20483};
 
-// How often each element of each output is taken in, as the kernel walks.
+// Counts how often the kernel's walk visits each element of each output.
 std::vector<int> Visits(const ReducePlan& plan, std::int64_t outputs,
                         std::int64_t n, bool runs) {
   std::vector<int> visits(static_cast<std::size_t>(outputs * n));

@@ -4,7 +4,7 @@
 //   std::int64_t offset[2];
 //   dims.Offsets(i, offset);     // of element i in each operand, in elements
 //
-// A value of a kernel's parameters: no address in it. Thread-safe.
+// A value to pass as a kernel's parameter: it holds no address. Thread-safe.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_INDEX_STRIDED_H_
 #define D2L_COMMON_KERNELS_CUDA_INDEX_STRIDED_H_
@@ -26,9 +26,9 @@ namespace d2l::kernels::cuda {
 template <int kOperands>
 struct StridedDims {
   int rank = 0;
-  // As many elements that a Divider cannot count them.
+  // Whether there are more elements than a Divider can count.
   bool wide = false;
-  // The outermost dimension's is not used.
+  // The outermost dimension's divider is not used.
   Divider divider[kMaxRank];
   std::int64_t stride[kMaxRank][kOperands] = {};
 
@@ -61,8 +61,8 @@ struct StridedDims {
   }
 };
 
-// shape: what is walked through, each dimension but the outermost below 2^31;
-// else std::invalid_argument is thrown. strides: of each operand.
+// `shape` is iterated over; each dimension but the outermost is below 2^31,
+// else std::invalid_argument is thrown. `strides` are those of each operand.
 template <int kOperands>
 StridedDims<kOperands> MakeStridedDims(
     const Shape& shape, const Shape* const (&strides)[kOperands]) {
@@ -78,7 +78,7 @@ StridedDims<kOperands> MakeStridedDims(
             " elements behind another one is too long for CUDA; the most is " +
             std::to_string(kMost));
       }
-      // Nothing is walked through if a size is 0.
+      // There is nothing to iterate over if a size is 0.
       dims.divider[d] =
           Divider(shape[d] == 0 ? 1 : static_cast<std::uint32_t>(shape[d]));
     }
@@ -92,15 +92,15 @@ struct StridedArray {
   Shape* strides;
   const void* data;
   std::size_t element_size;
-  // Set: the elements of each vector are one element.
+  // Set by SplitRows: a vector is one element, repeated.
   bool repeated;
 };
 
-// Cuts the rows, the last dimension, into vectors of so many elements: then
-// shape and strides are those of the vectors. Possible if the elements of a
-// vector lie side by side in every array, from a multiple of the vector's size
-// on, or, but for the first array, which is the output, are one element.
-// Otherwise returns false and changes no stride.
+// Cuts the rows, the last dimension, into vectors of `vector` elements: then
+// shape and strides count vectors. In every array, a vector's elements must lie
+// side by side, from a multiple of the vector's size on; in an array other than
+// the first, the output, they may also be one repeated element. Otherwise
+// returns false and changes no stride.
 inline bool SplitRows(int vector, Shape& shape,
                       absl::Span<StridedArray> arrays) {
   const int last = shape.rank() - 1;

@@ -114,7 +114,7 @@ TEST(StridedTest, RefusesWhatADividerCannotDivideBy) {
   EXPECT_EQ(offset[0], 2 * (kLong - 1));
 }
 
-// The same elements meet, in whatever order, and the output's are in order.
+// The same elements meet, in any order, and the output's are in order.
 TEST(StridedTest, SortAndCollapseKeepsElementsTogether) {
   int contiguous = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -160,7 +160,7 @@ TEST(StridedTest, SplitRowsKeepsElementsTogether) {
         (*strides)[last] = static_cast<std::int64_t>(Random()() % 2);
     }
     const std::vector<Offsets> expected = WalkSlowly(layout);
-    // Never read: only their values count.
+    // The addresses are never read: only their values count.
     const std::uintptr_t places[kOperands] = {64, 64 + 4 * (Random()() % 2),
                                               64};
     StridedArray arrays[kOperands];

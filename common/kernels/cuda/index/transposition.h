@@ -1,6 +1,6 @@
-// Copies that turn rows into columns: one side lies in memory along one
-// dimension, the other along another, so that threads side by side cannot read
-// and write side by side, unless a tile is turned on the way.
+// Copies that turn rows into columns. The input is contiguous along one
+// dimension and the output along another, so threads side by side cannot both
+// read and write side by side unless a tile is transposed in between.
 //
 //   Transposition turn;
 //   if (FindTransposition(layout, &turn)) …  // tiles
@@ -38,8 +38,8 @@ struct Transposition {
   }
 };
 
-// layout: collapsed, one input. False if it is something else, or so narrow
-// that tiles would be mostly empty.
+// `layout` is collapsed and has one input. Returns false if the copy is of
+// another kind, or so narrow that tiles would be mostly empty.
 inline bool FindTransposition(const StridedLayout& layout,
                               Transposition* turn) {
   constexpr std::int64_t kLeast = 8;

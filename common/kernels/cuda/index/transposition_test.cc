@@ -14,7 +14,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-// Where each element goes to, and where it comes from.
+// The destination of each element, and its source.
 Pairs Slowly(const StridedLayout& layout) {
   Pairs pairs;
   for (std::int64_t i = 0; i < layout.shape.numel(); ++i) {

@@ -1,15 +1,15 @@
-// How a contiguous range is cut for loads and stores of whole vectors: a few
-// elements up to the first address that is a multiple of the vector, vectors,
-// and what is left.
+// Cuts a contiguous range for loads and stores of whole vectors: a few elements
+// up to the first address that is a multiple of the vector, vectors, and the
+// remaining elements.
 //
 //   Alignment alignment(/*vector=*/4);
 //   alignment.Add(out, sizeof(float));
 //   alignment.Add(in, sizeof(float));
 //   const VectorSplit split = SplitVectors(n, alignment);
 //
-// A vector is so many *elements* of every array, so arrays of different types
-// go through it side by side; where the addresses do not fit each other, all
-// elements go one by one. Pure functions.
+// A vector is a number of *elements*, the same for every array, so arrays of
+// different types are processed side by side. Where the alignments of the
+// arrays differ, all elements are processed one by one. Pure functions.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_INDEX_VECTOR_SPLIT_H_
 #define D2L_COMMON_KERNELS_CUDA_INDEX_VECTOR_SPLIT_H_
@@ -24,8 +24,8 @@ namespace d2l::kernels::cuda {
 // The widest load or store of a thread.
 inline constexpr int kVectorBytes = 16;
 
-// Elements [0, head) and the last `tail` go one by one, `vectors` vectors lie
-// between them.
+// Elements [0, head) and the last `tail` are processed one by one; `vectors`
+// vectors lie between them.
 struct VectorSplit {
   std::int64_t head;
   std::int64_t vectors;
@@ -36,7 +36,7 @@ struct VectorSplit {
   D2L_HOST_DEVICE std::int64_t VectorBegin(std::int64_t v) const {
     return head + v * vector;
   }
-  // Which element is number e of the head + tail that go one by one.
+  // The index of element e of the head + tail that are processed one by one.
   D2L_HOST_DEVICE std::int64_t SingleElement(std::int64_t e) const {
     return e < head ? e : e + vectors * vector;
   }

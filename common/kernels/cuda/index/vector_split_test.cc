@@ -9,7 +9,7 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// Element by element, how often the kernel's loops get to it.
+// Counts how often the kernel's loops visit each element.
 std::vector<int> Visits(std::int64_t n, const VectorSplit& split) {
   std::vector<int> visits(static_cast<std::size_t>(n));
   for (std::int64_t v = 0; v < split.vectors; ++v) {
@@ -23,7 +23,7 @@ std::vector<int> Visits(std::int64_t n, const VectorSplit& split) {
   return visits;
 }
 
-// Never read: only its value counts.
+// The address is never read: only its value counts.
 const void* Address(std::size_t bytes) {
   return reinterpret_cast<const void*>(std::uintptr_t{4096} + bytes);
 }
@@ -60,7 +60,7 @@ TEST(VectorSplitTest, AddressesThatDoNotFitEachOtherGoOneByOne) {
   const VectorSplit split = SplitVectors(1000, alignment);
   EXPECT_EQ(split.vectors, 0);
   EXPECT_EQ(Visits(1000, split), std::vector<int>(1000, 1));
-  // Nor does a third array that fits the second make it better.
+  // A third array that fits the second does not make it better.
   alignment.Add(Address(4), 4);
   EXPECT_EQ(SplitVectors(1000, alignment).vectors, 0);
 }

@@ -1,5 +1,5 @@
-// Batch normalisation: sums over each channel, in a fixed order, and what each
-// element becomes with them.
+// Batch normalisation: sums over each channel, in a fixed order, and the
+// results for each element, which use these sums.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace {
 
 // ---- Sums.
 
-// The sum of a, and of a b, of elements or of states.
+// The sum of a, and of a * b, over elements or over states.
 template <typename T>
 struct Pair {
   T a, b;
@@ -28,7 +28,7 @@ struct Pair {
   }
 };
 
-// As an operation of reductions.h.
+// An operation as in reductions.h.
 template <typename Element>
 struct ProductSum {
   using T = Pair<Element>;
@@ -55,7 +55,7 @@ struct Channels {
   std::int64_t channels, inner, n;
   Splitter by_inner;
 
-  // Of element i of a channel.
+  // The place of element i of a channel.
   __device__ std::int64_t Place(std::int64_t channel, std::int64_t i) const {
     std::int64_t within;
     const std::int64_t row = by_inner.Split(i, &within) * channels + channel;
@@ -65,14 +65,14 @@ struct Channels {
 
 Channels ChannelsOf(const BatchNormArgs& args) {
   const std::int64_t n = args.batch * args.inner;
-  // A plan is for one output at least.
+  // A plan needs at least one output.
   const std::int64_t outputs = std::max<std::int64_t>(args.channels, 1);
   return {PlanReduce(outputs, n, /*columns=*/args.inner == 1), args.channels,
           args.inner, n, Splitter(args.inner, n)};
 }
 
-// Mean and variance from differences to one of the elements: these are about
-// as large as the deviation, so one pass loses no digits.
+// Computes mean and variance from differences to one of the elements: these are
+// about as large as the deviation, so one pass loses no digits.
 template <typename Element>
 struct Statistics {
   using T = Element;
@@ -105,7 +105,7 @@ struct Statistics {
   }
 };
 
-// What makes xhat of x.
+// Computes xhat from x.
 template <typename T>
 struct Normalize {
   T mean, scale;
@@ -143,7 +143,7 @@ struct GradientSums {
   }
 };
 
-// Sums, one of the above, of each channel.
+// One of the sums above, for each channel.
 template <class Sums>
 struct ChannelSums {
   using T = typename Sums::T;
@@ -179,8 +179,8 @@ void LaunchSums(const CudaLaunch& launch, const BatchNormArgs& args,
 
 // ---- Elements.
 
-// A row is what a channel has in one image; `lanes` threads, a power of two,
-// have one together, so that each prepares its channel once. dy may be null.
+// A row is the part of a channel in one image. `lanes` threads, a power of two,
+// share a row, so that each prepares its channel once. dy may be null.
 template <class Elements>
 __global__ void __launch_bounds__(kThreads)
     RowsKernel(typename Elements::T* __restrict__ out,
@@ -210,7 +210,7 @@ void LaunchRows(const CudaLaunch& launch, const BatchNormArgs& args,
   using T = typename Elements::T;
   const std::int64_t rows = args.batch * args.channels;
   if (rows * args.inner == 0) return;
-  // A warp for a row that has so many elements; then four for each thread.
+  // At most a warp for a row of up to 128 elements; then four for each thread.
   const int lane_bits =
       std::max(internal::Bits(args.inner, 5),
                internal::Bits(internal::CeilDiv(args.inner, 4), 8));

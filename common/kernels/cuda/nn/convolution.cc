@@ -1,22 +1,22 @@
-// With patches of a group of images as columns (launch.h), and y's channels
-// as rows, over the same columns:
+// The patches of a group of images are columns (launch.h), and y's channels are
+// rows over the same columns:
 //   y = weight patches,  patches' = weight^T y',  weight' = sum y' patches^T
 // where the sum is over the groups, one after the other. A group's columns are
-// one product, so that it is wide even where images are small; between rows of
-// y and y itself, which has its images outermost, lies a copy.
+// one product, so that it is wide even where images are small. In y itself the
+// images are outermost, so there is a copy between y and its rows.
 //
-// Of a pointwise convolution, whose window is one element at stride 1, an image
+// The window of a pointwise convolution is one element at stride 1, so an image
 // of x is its patches, and an image of y its rows: the first two products read
-// and write the tensors themselves, an image each. The weight's gradient, one
-// sum over all images, goes through patches here, too.
+// and write the tensors themselves, image by image. The weight's gradient, one
+// sum over all images, uses patches here, too.
 //
-// The patches are memory traffic that a product which computes their addresses
-// would not have, and cuDNN has such products. It is not loaded, as cuBLAS is:
-// its wheel is half a gigabyte, which algorithm it takes, and so which bits
-// come out, depends on its version and on the GPU, and it computes nothing
-// without a GPU, so no test here would run a line of it. A kernel of our own
-// would be right on the model of a GPU, but whether it is faster than cuBLAS on
-// patches only a GPU can say.
+// The patches are memory traffic, which a product that computes their addresses
+// would avoid; cuDNN has such products. cuDNN is not loaded, as cuBLAS is: its
+// wheel is half a gigabyte; its version and the GPU determine which algorithm
+// it takes, and so the bits of the result; and it computes nothing without a
+// GPU, so no test here would run a line of it. A kernel of our own would be
+// right on the model of a GPU, but only a GPU can tell whether it is faster
+// than cuBLAS on patches.
 
 #include <algorithm>
 #include <cstddef>
@@ -36,7 +36,7 @@ namespace {
 
 constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{64} << 20;
 
-// The groups of a convolution, and what the workspace memory holds of one.
+// The groups of a convolution, and the content of a group's workspace.
 struct Plan {
   explicit Plan(const Conv2dArgs& args)
       : element(static_cast<std::int64_t>(DTypeSize(args.dtype))),
@@ -49,7 +49,7 @@ struct Plan {
     const std::int64_t fit = std::clamp<std::int64_t>(
         kMostWorkspaceBytes / std::max<std::int64_t>(of_image, 1), 1,
         std::max<std::int64_t>(args.batch, 1));
-    // Groups of about one size.
+    // The groups have about the same size.
     const std::int64_t groups = (args.batch + fit - 1) / fit;
     group = groups == 0 ? 0 : (args.batch + groups - 1) / groups;
     patch_bytes = taps * group * pixels * element;
@@ -118,7 +118,7 @@ struct Group {
             {plan.y_image, plan.pixels, 1},
             {of_rows, {0, 1, 0}}};
   }
-  // y from its rows, with the bias.
+  // Writes y from its rows, and adds the bias.
   void StoreRows(void* y) const {
     const std::int64_t numel = images * plan.y_image;
     const StridedLayout layout = Layout();
@@ -153,7 +153,7 @@ void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace) {
   const bool forward = args.pass == Conv2dPass::kForward;
   const bool of_weight = args.pass == Conv2dPass::kWeightGradient;
   if (plan.group == 0 || plan.y_image == 0 || plan.x_image == 0) {
-    // Of nothing, the sum is zero.
+    // An empty sum is zero.
     if (!forward) {
       const std::int64_t numel =
           of_weight ? args.out_channels * plan.taps : args.batch * plan.x_image;
@@ -172,7 +172,7 @@ void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace) {
     const std::int64_t y_offset = first * plan.y_image * plan.element;
     const Im2colArgs of_group = {args.dtype, images, args.in_channels,
                                  args.window};
-    // Of one image, rows are what y is.
+    // The rows of a single image are y itself.
     const bool direct = images == 1;
     Group group = {launch, args, plan, images, patches + plan.patch_bytes};
     if (forward) {

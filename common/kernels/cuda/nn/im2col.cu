@@ -27,9 +27,9 @@ struct Patches {
   Splitter by_batch, by_channels;
 };
 
-// A thread has a channel of a column: all that one window sees there. Its
-// neighbour has the next column, which is the next to be written, and of what
-// they read most is the same.
+// A thread has one channel of a column: all that one window sees there. Its
+// neighbour has the next column, which is written next to it, and reads mostly
+// the same elements.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     Im2colKernel(T* __restrict__ out, const T* __restrict__ x, Patches p) {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// An element of x, from all windows that see it, in a fixed order.
+// Computes an element of x from all windows that see it, in a fixed order.
 template <typename T>
 struct Col2im {
   const T* patches;

@@ -60,7 +60,7 @@ struct Largest {
   std::int64_t at;  // in the image
 };
 
-// The first in reading order, or the last NaN.
+// Finds the first of the largest in reading order, or the last NaN.
 template <typename T>
 __device__ Largest<T> LargestInWindow(const T* image,
                                       const SlidingWindow& window,

@@ -1,5 +1,5 @@
-// A window that slides over images, as kernels see it: from an element's number
-// to its place, and which elements of the input and of the output see each
+// A window that slides over images, as kernels use it: the place of an element
+// by its number, and which elements of the input and of the output see each
 // other.
 //
 //   const SlidingWindow window(args.window, args.images);
@@ -19,7 +19,7 @@
 
 namespace d2l::kernels::cuda {
 
-// From begin on, below end.
+// The range [begin, end).
 struct Span {
   std::int64_t begin, end;
 };
@@ -36,11 +36,11 @@ class SlidingAxis {
         padding_(padding),
         by_stride_(stride, size + padding) {}
 
-  // Where the window of an output begins; in the padding, if below 0.
+  // Where the window of an output begins; a negative number is in the padding.
   D2L_HOST_DEVICE std::int64_t Begin(std::int64_t out) const {
     return out * stride_ - padding_;
   }
-  // What an output sees of the input, without the padding.
+  // The part of the input that an output sees, without the padding.
   D2L_HOST_DEVICE Span Inside(std::int64_t out) const {
     const std::int64_t begin = Begin(out);
     const std::int64_t end = begin + kernel_;
@@ -88,14 +88,14 @@ struct SlidingWindow {
   D2L_HOST_DEVICE Place OfOutput(std::int64_t e) const {
     return At(e, by_out_height, by_out_width);
   }
-  // The elements of an image.
+  // The number of elements of an image.
   D2L_HOST_DEVICE std::int64_t image_size() const {
     return vertical.size() * horizontal.size();
   }
   D2L_HOST_DEVICE std::int64_t out_image_size() const {
     return vertical.out_size() * horizontal.out_size();
   }
-  // The elements that a window has.
+  // The number of elements of a window.
   D2L_HOST_DEVICE std::int64_t area() const {
     return vertical.kernel() * horizontal.kernel();
   }
