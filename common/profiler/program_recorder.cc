@@ -322,16 +322,14 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   }
 
   void OnWait(const WaitRecord& record) noexcept override {
-    if (!record.for_room) {
+    if (record.full_queue == 0) {
       return Claim(record.what, record.requested_at, record.host_begin);
     }
     const MutexLock lock(mutex_);
     Thread& thread = ThisThread();
     const Call call{thread, 0};
     thread.calls += From(thread.last, record.host_begin);
-    // "front end blocked: queue full 4096/4096"
-    const char* const bound = std::strrchr(record.what, '/');
-    if (bound != nullptr) queue_ = std::atoll(bound + 1);
+    queue_ = static_cast<std::int64_t>(record.full_queue);
   }
 
   void AfterRead(const ReadRecord& record) override {
