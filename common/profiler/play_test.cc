@@ -69,13 +69,10 @@ TEST(PlayTest, StreamsTakeTurnsOnACore) {
 TEST(PlayTest, AWakeUpOfAnotherKindIsTheMachines) {
   PlayedMachine machine;
   machine.sleeps_after = 10;
-  const auto set = [&](WakeUp kind, double seconds) {
-    machine.wake_up[static_cast<std::size_t>(kind)] = seconds;
-  };
-  set(WakeUp::kBehind, 0.25);
-  set(WakeUp::kSoon, 1);
-  set(WakeUp::kLate, 5);
-  set(WakeUp::kReturnSoon, 0.5);
+  machine.wake_up = {{WakeUp::kBehind, 0.25},
+                     {WakeUp::kSoon, 1},
+                     {WakeUp::kLate, 5},
+                     {WakeUp::kReturnSoon, 0.5}};
   std::vector<PlayedRequest> requests = {{2, 4}, {1, 4}, {1, 4}};
   for (PlayedRequest& request : requests) request.wake_up = {WakeUp::kSoon, 3};
   // The worker sleeps first; then 0.25 behind the one before, twice.
@@ -101,7 +98,7 @@ TEST(PlayTest, ThePathLeadsFromTheEndToTheBegin) {
   const Played played = Play(program, {});
   EXPECT_EQ(played.seconds, 8);
   // Work 3, asked for behind the wait for work 0.
-  const std::vector<PlayedNode> path = PathOf(program, played);
+  const std::vector<PlayedNode> path = PathOf(played);
   const std::vector<std::pair<int, bool>> expected = {
       {3, true}, {3, false}, {0, true}, {0, false}};
   ASSERT_EQ(path.size(), expected.size());
@@ -303,7 +300,7 @@ TEST(PlayTest, PlaysRandomProgramsAsAClockDoes) {
     const Played played = Play(program, machine);
     ASSERT_EQ(played.seconds, *expected) << seed;
     double path = 0;
-    for (const PlayedNode& node : PathOf(program, played)) path += node.seconds;
+    for (const PlayedNode& node : PathOf(played)) path += node.seconds;
     ASSERT_EQ(path, played.seconds) << seed;
   }
   EXPECT_LT(endless, 1000);

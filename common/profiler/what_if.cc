@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,12 +15,7 @@
 namespace d2l {
 namespace {
 
-bool IsCopy(const PlayedRequest& request) {
-  return request.stream >= 0 && std::strcmp(request.name, "copy") == 0;
-}
-bool IsCallback(const PlayedRequest& request) {
-  return std::strcmp(request.name, "host_callback") == 0;
-}
+using Kind = PlayedRequest::Kind;
 
 // ---- More and fewer devices.
 
@@ -48,7 +42,7 @@ PlayedProgram OnMore(PlayedProgram program, int devices) {
   const int streams = static_cast<int>(program.device_of.size());
   std::set<int> with_others;  // streams
   for (const PlayedRequest& request : program.requests) {
-    if (!request.movable && request.work > 0) {
+    if (request.kind != Kind::kOperation && request.work > 0) {
       with_others.insert(request.stream);
     }
   }
@@ -59,7 +53,7 @@ PlayedProgram OnMore(PlayedProgram program, int devices) {
     PlayedRequest& request = program.requests[i];
     const int stream = request.stream;
     if (stream < 0) continue;
-    if (!request.movable) {
+    if (request.kind != Kind::kOperation) {
       request.stream = devices + stream;
       request.after.insert(request.after.end(), operations[stream].begin(),
                            operations[stream].end());
@@ -101,7 +95,7 @@ struct Chain {
 
 Chain ChainOf(const PlayedProgram& program, const Played& played) {
   Chain chain;
-  for (const PlayedNode& node : PathOf(program, played)) {
+  for (const PlayedNode& node : PathOf(played)) {
     const PlayedRequest& request = program.requests[node.request];
     if (!node.work || request.work == 0) {
       chain.front_end += node.seconds;
@@ -133,48 +127,27 @@ std::string Part(const Chain& chain, const std::string& name) {
              FormatDuration(found->second.second));
 }
 
-// How long a stream idles behind the waits of a line.
-struct Stall {
-  SourceLocation at;
-  int stream = 0;
-  double seconds = 0;
-};
-
-// The longest first. Of several waits between two works the longest counts.
-std::vector<Stall> StallsOf(const PlayedProgram& program,
-                            const Played& played) {
-  std::vector<Stall> stalls;
-  const auto seconds = [&](int wait) {
-    return wait < 0 ? 0
-                    : played.times[wait].returned - played.times[wait].asked;
-  };
-  std::vector<int> wait(program.device_of.size(), -1);  // since its last work
-  std::vector<double> end(wait.size(), 0);              // of that
-  for (int i = 0; i < static_cast<int>(program.requests.size()); ++i) {
-    const PlayedRequest& request = program.requests[i];
-    const PlayedTimes& times = played.times[i];
-    if (request.stream >= 0 && request.work > 0) {
-      const int longest = std::exchange(wait[request.stream], -1);
-      const double before = std::exchange(end[request.stream], times.end);
-      if (longest < 0) continue;
-      const SourceLocation at = program.requests[longest].at;
-      auto stall = std::find_if(stalls.begin(), stalls.end(), [&](auto& one) {
-        return one.at == at && one.stream == request.stream;
-      });
-      if (stall == stalls.end()) {
-        stall = stalls.insert(stall, {at, request.stream});
-      }
-      stall->seconds += std::max(
-          0.0, times.begin - std::max(before, played.times[longest].asked));
-    }
-    for (int& longest : wait) {
-      if (seconds(i) > seconds(longest)) longest = i;
+// The lines of the host's waits.
+std::vector<SourceLocation> WaitsOf(const PlayedProgram& program) {
+  std::vector<SourceLocation> lines;
+  for (const PlayedRequest& request : program.requests) {
+    if (!request.awaits.empty() &&
+        std::find(lines.begin(), lines.end(), request.at) == lines.end()) {
+      lines.push_back(request.at);
     }
   }
-  std::stable_sort(
-      stalls.begin(), stalls.end(),
-      [](const Stall& a, const Stall& b) { return a.seconds > b.seconds; });
-  return stalls;
+  return lines;
+}
+
+// When each stream is done with its work.
+std::vector<double> EndsOf(const PlayedProgram& program, const Played& played) {
+  std::vector<double> ends(program.device_of.size(), 0);
+  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+    const PlayedRequest& request = program.requests[i];
+    if (request.stream < 0 || request.work == 0) continue;
+    ends[request.stream] = std::max(ends[request.stream], played.times[i].end);
+  }
+  return ends;
 }
 
 // "lesson.cc:12"
@@ -224,9 +197,9 @@ PlayedProgram OnDevices(const PlayedProgram& program, int devices) {
 }
 
 PlayedProgram Faster(PlayedProgram program, double times,
-                     const std::function<bool(const PlayedRequest&)>& which) {
+                     const std::string& name) {
   for (PlayedRequest& request : program.requests) {
-    if (which(request)) request.work /= times;
+    if (request.name == name) request.work /= times;
   }
   return program;
 }
@@ -242,7 +215,7 @@ PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
     const OpCost& cost = request.cost;
     const auto bytes = static_cast<double>(cost.bytes);
     const double bound = BoundOf(cost, here).seconds;
-    if (IsCopy(request)) {
+    if (request.kind == Kind::kCopy) {
       request.work = machine.kernel + bytes / machine.link_bytes_per_second;
     } else if (bound > 0) {
       // As far from what is possible there as here.
@@ -276,8 +249,9 @@ PlayedMachine TwoH100() {
   machine.ask = 4e-6;
   machine.kernel = 2e-6;
   machine.queue = 512;
-  machine.wake_up.fill(5e-6);
-  machine.wake_up[static_cast<std::size_t>(WakeUp::kBehind)] = 1e-6;
+  machine.wake_up = {{WakeUp::kBehind, 1e-6},     {WakeUp::kSoon, 5e-6},
+                     {WakeUp::kLate, 5e-6},       {WakeUp::kEvent, 5e-6},
+                     {WakeUp::kReturnSoon, 5e-6}, {WakeUp::kReturnLate, 5e-6}};
   return machine;
 }
 
@@ -294,8 +268,11 @@ WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
     if (because.empty()) because = Longest(ChainOf(changed, other));
     changes_.push_back({std::move(what), other.seconds, std::move(because)});
   };
-  const auto has = [&](bool (*which)(const PlayedRequest&)) {
-    return std::any_of(program.requests.begin(), program.requests.end(), which);
+  const auto has = [&](Kind kind, bool wait = false) {
+    return std::any_of(program.requests.begin(), program.requests.end(),
+                       [&](const auto& one) {
+                         return one.kind == kind && (one.stream < 0) == wait;
+                       });
   };
 
   const PlayedProgram free = WithFreeRequests(program);
@@ -310,7 +287,7 @@ WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
   if (devices > 1) {
     add(Say("one device"), OnDevices(program, 1), machine);
   }
-  if (has([](const PlayedRequest& r) { return r.movable; })) {
+  if (has(Kind::kOperation)) {
     add(Say("%d devices", devices + 1), OnDevices(program, devices + 1),
         machine);
   }
@@ -323,62 +300,63 @@ WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
     add(Say("a queue of %d", queue), program, with,
         Say("the front end waits %s for room", FormatDuration(room)));
   }
-  if (has([](const PlayedRequest& r) {
-        return r.stream < 0 && !r.awaits.empty() &&
-               std::strcmp(r.name, "copy") == 0;
-      })) {
+  if (has(Kind::kCopy, /*wait=*/true)) {
     PlayedProgram pinned = program;
     for (PlayedRequest& request : pinned.requests) {
-      if (std::strcmp(request.name, "copy") == 0) request.awaits.clear();
+      if (request.kind == Kind::kCopy) request.awaits.clear();
     }
     add(Say("pinned memory"), pinned, machine, Say("copies return at once"));
   }
-  if (has(IsCopy)) {
-    add(Say("copies twice as fast"), Faster(program, 2, IsCopy), machine,
-        Part(chain, "copy"));
+  const auto add_faster = [&](const std::string& what,
+                              const std::string& name) {
+    add(what, Faster(program, 2, name), machine, Part(chain, name));
+  };
+  if (has(Kind::kCopy)) add_faster(Say("copies twice as fast"), "copy");
+  if (has(Kind::kCallback)) {
+    add_faster(Say("callbacks twice as fast"), "host_callback");
   }
-  if (has(IsCallback)) {
-    add(Say("callbacks twice as fast"), Faster(program, 2, IsCallback), machine,
-        Part(chain, "host_callback"));
-  }
-  // The kinds of operations that take longest, and the lines.
+  // The operations that take longest, and the waits that do.
   constexpr std::size_t kMost = 2;
-  std::map<std::string, double> kinds;
+  std::map<std::string, double> names;
   for (const PlayedRequest& request : program.requests) {
-    if (request.movable) kinds[request.name] += request.work;
+    if (request.kind == Kind::kOperation) names[request.name] += request.work;
   }
-  for (std::size_t i = 0; i < kMost && !kinds.empty(); ++i) {
+  for (std::size_t i = 0; i < kMost && !names.empty(); ++i) {
     const auto most = std::max_element(
-        kinds.begin(), kinds.end(),
+        names.begin(), names.end(),
         [](const auto& a, const auto& b) { return a.second < b.second; });
-    const std::string kind = most->first;
-    kinds.erase(most);
-    add(Say("%s twice as fast", kind),
-        Faster(program, 2,
-               [&](const PlayedRequest& r) { return kind == r.name; }),
-        machine, Part(chain, kind));
+    add_faster(Say("%s twice as fast", most->first), most->first);
+    names.erase(most);
   }
-  std::vector<SourceLocation> lines;
-  for (const Stall& stall : StallsOf(program, played)) {
-    if (lines.size() == kMost ||
-        std::find(lines.begin(), lines.end(), stall.at) != lines.end()) {
-      continue;
-    }
-    lines.push_back(stall.at);
-    add(Say("no wait in %s", Line(stall.at)), WithoutWaits(program, stall.at),
-        machine,
-        Say("%s idles %s behind it", program.streams[stall.stream],
-            FormatDuration(stall.seconds)));
+  const auto longer = [](const Change& a, const Change& b) {
+    return a.seconds > b.seconds;
+  };
+  const std::vector<double> before = EndsOf(program, played);
+  std::vector<Change> without;
+  for (const SourceLocation at : WaitsOf(program)) {
+    const PlayedProgram changed = WithoutWaits(program, at);
+    const Played other = Play(changed, machine);
+    if (other.seconds >= seconds_) continue;
+    std::vector<double> idle = before;
+    const std::vector<double> after = EndsOf(changed, other);
+    for (std::size_t s = 0; s < idle.size(); ++s) idle[s] -= after[s];
+    const auto most = std::max_element(idle.begin(), idle.end());
+    without.push_back(
+        {Say("no wait in %s", Line(at)), other.seconds,
+         Say("%s idles %s behind it", program.streams[most - idle.begin()],
+             FormatDuration(*most))});
   }
+  std::stable_sort(without.begin(), without.end(), longer);
+  changes_.insert(changes_.end(),
+                  without.end() - std::min(kMost, without.size()),
+                  without.end());
   if (here.measured()) {
     const PlayedMachine course = CoursesMachine(), h100 = TwoH100();
     add(Say("the course's, SIMULATED"), OnMachine(program, course, here),
         course);
     add(Say("two H100, SIMULATED"), OnMachine(program, h100, here), h100);
   }
-  std::stable_sort(
-      changes_.begin(), changes_.end(),
-      [](const Change& a, const Change& b) { return a.seconds > b.seconds; });
+  std::stable_sort(changes_.begin(), changes_.end(), longer);
 }
 
 std::string WhatIf::ToText() const {

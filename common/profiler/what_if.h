@@ -22,7 +22,6 @@
 #ifndef D2L_COMMON_PROFILER_WHAT_IF_H_
 #define D2L_COMMON_PROFILER_WHAT_IF_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,9 +43,9 @@ PlayedProgram WithWaits(PlayedProgram program);
 // that are left. If they are more, each operation goes to the device where it
 // can begin first, given the data that it needs; moving data takes no time.
 PlayedProgram OnDevices(const PlayedProgram& program, int devices);
-// The work that `which` is true of is done so many times as fast.
+// The work of that name, "matmul", is done so many times as fast.
 PlayedProgram Faster(PlayedProgram program, double times,
-                     const std::function<bool(const PlayedRequest&)>& which);
+                     const std::string& name);
 // The work of another machine: by how many operations and bytes it takes, and
 // the peaks of the one that it was recorded on.
 PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
