@@ -86,25 +86,32 @@ void WaitFor(const Alternative& alternative) {
   }
 }
 
-// With --what_if, of the repeats of what is timed: one is recorded, and in one
-// each call waits.
-constexpr std::size_t kRecorded = 1, kBlocking = 2;
-
-// What the recorded program would take if the machine or the program were
-// another. blocking: what it took when each call waited.
-void PrintWhatIf(const Phrase& label, RecordedProgram recorded,
-                 double blocking) {
+// What it would take if the machine or the program were another. For that it
+// runs twice more, recorded and so that each call waits: these are no repeats.
+void PrintWhatIf(const Alternative& alternative) {
+  const auto run = [&] {
+    alternative.work();
+    WaitFor(alternative);
+  };
+  for (const Device device : alternative.devices) Synchronize(device);
+  ProgramRecorder recorder;
+  run();
+  RecordedProgram recorded = recorder.Stop();
   if (recorded.devices.empty()) return;
+  const double measured = Seconds([&] {
+    const LaunchBlockingGuard blocking(true);
+    run();
+  });
   const double predicted =
       Play(WithWaits(recorded.program), recorded.machine).seconds;
   const Peaks& here = PeaksOf(recorded.devices[0]);
   std::cout << "\n"
-            << label.shown << "\n"
+            << alternative.label.shown << "\n"
             << WhatIf(std::move(recorded), here).ToText()
             << Say("Checked here: with a wait for each operation it took %s, "
                    "%.0f %% off.",
-                   FormatDuration(blocking),
-                   100 * std::abs(predicted / blocking - 1))
+                   FormatDuration(measured),
+                   100 * std::abs(predicted / measured - 1))
             << "\n";
 }
 
@@ -246,8 +253,6 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     std::vector<Elapsed> enqueue;
     std::vector<Elapsed> completion;
     std::vector<Elapsed> waiting;
-    RecordedProgram recorded;
-    double blocking = 0;
   };
   std::vector<Samples> all(alternatives.size());
   Repeat(kEnoughSeconds * static_cast<double>(alternatives.size()), [&] {
@@ -257,19 +262,11 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
       // In a profile, so that the alternatives are told apart.
       const RecordFunction range(absl::StrCat(
           alternatives[i].label.english, " #", samples.enqueue.size() + 1));
-      std::optional<ProgramRecorder> recorder;
-      std::optional<LaunchBlockingGuard> blocking;
-      if (what_if_ && samples.enqueue.size() == kRecorded) recorder.emplace();
-      if (what_if_ && samples.enqueue.size() == kBlocking) {
-        blocking.emplace(true);
-      }
       const UndisturbedTimer timer;
       alternatives[i].work();
       const double enqueue = timer.Seconds();
       WaitFor(alternatives[i]);
       const Elapsed completion = timer.Read();
-      if (recorder.has_value()) samples.recorded = recorder->Stop();
-      if (blocking.has_value()) samples.blocking = completion.seconds;
       samples.enqueue.push_back(Part(enqueue, completion));
       samples.completion.push_back(completion);
       samples.waiting.push_back(Part(completion.seconds - enqueue, completion));
@@ -293,9 +290,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
         {report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
          report(Seconds(label, "completion", on, all[i].completion, kept)),
          Seconds(label, "wait", on, all[i].waiting, kept)});
-    if (what_if_) {
-      PrintWhatIf(label, std::move(all[i].recorded), all[i].blocking);
-    }
+    if (what_if_) PrintWhatIf(alternatives[i]);
   }
   return timings;
 }

@@ -160,8 +160,8 @@ struct Alternative {
 
 class Cell {
  public:
-  // Results go to *result, which outlives the cell. what_if: of what is timed
-  // on devices one repeat is recorded, and played with changes (what_if.h).
+  // Results go to *result, which outlives the cell. what_if: what was timed on
+  // devices is run once more, recorded, and played with changes (what_if.h).
   Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {},
        bool what_if = false)
       : size_(size),
