@@ -1265,7 +1265,7 @@ TEST_F(ExamplesTest, Profiler) {
     const WhatIf what_if(recorder.Stop());
     std::cout << what_if.ToText();
     // End of example
-    EXPECT_GE(what_if.changes().size(), 3u);
+    EXPECT_GE(what_if.changes.size(), 3u);
   }
   {
     ProfilerOptions options;

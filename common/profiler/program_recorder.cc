@@ -45,17 +45,9 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     for (Stream* stream : streams) stream->Record().state()->Block();
   }
 
-  // Of the streams, in the order in which they were seen.
-  std::vector<Device> Devices() {
+  std::vector<Device> devices() {
     const MutexLock lock(mutex_);
-    std::vector<Device> devices;
-    for (const OfStream& of : streams_) {
-      const Device device = of.stream->device();
-      if (std::count(devices.begin(), devices.end(), device) == 0) {
-        devices.push_back(device);
-      }
-    }
-    return devices;
+    return devices_;
   }
   // machine: for wake-ups that the program does not show often enough.
   RecordedProgram Build(const PlayedMachine& machine, std::size_t enough);
@@ -88,6 +80,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   };
   struct OfStream {
     Stream* stream;
+    int device;  // in devices_
     std::vector<int> entries = {};
     std::vector<int> events = {};  // that it waits for, before its next entry
   };
@@ -109,16 +102,20 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
         std::find_if(streams_.begin(), streams_.end(),
                      [&](const OfStream& of) { return of.stream == stream; });
     const auto index = static_cast<int>(found - streams_.begin());
-    if (found == streams_.end()) streams_.push_back({stream});
+    if (found != streams_.end()) return index;
+    const Device device = stream->device();
+    const auto known = std::find(devices_.begin(), devices_.end(), device);
+    streams_.push_back({stream, static_cast<int>(known - devices_.begin())});
+    if (known == devices_.end()) devices_.push_back(device);
     return index;
   }
 
-  // The thread did what is its own until then, in its own time.
+  // Until then, in its own time, the thread asked for nothing.
   void SeeOwn(Thread& thread, std::int64_t until)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    entries_[thread.entry].then +=
-        std::max<std::int64_t>(0, until - thread.seen);
-    thread.seen = until;
+    const auto own = std::max<std::int64_t>(0, until - thread.seen);
+    entries_[thread.entry].then += own;
+    thread.seen += own;
   }
 
   Entry& AddEmpty(Thread& thread, std::int64_t now)
@@ -167,9 +164,8 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     Thread& thread = ThisThread();
     const Call call{thread, record.host_end};
     const bool launched = record.stream != nullptr && thread.stamps != nullptr;
-    SeeOwn(thread, std::max(thread.seen, record.host_begin -
-                                             (launched ? thread.left_out_before
-                                                       : thread.left_out)));
+    SeeOwn(thread, record.host_begin -
+                       (launched ? thread.left_out_before : thread.left_out));
     Entry& entry = launched ? Add(thread, record.host_end, record.stream,
                                   record.number, record.primitive->name())
                             : AddEmpty(thread, record.host_end);
@@ -214,8 +210,8 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     const MutexLock lock(mutex_);
     Thread& thread = ThisThread();
     const Call call{thread, now};
-    if (record.kind == OrderRecord::Kind::kHostWait)
-      AddWait(thread, record, now);
+    const bool wait = record.kind == OrderRecord::Kind::kHostWait;
+    if (wait) AddWait(thread, record, now);
     SeeOwn(thread, now - thread.left_out);
     if (record.kind == OrderRecord::Kind::kRecord) {
       Add(thread, now, record.stream, record.number - 1, "record");
@@ -301,6 +297,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::deque<OpStamps> stamps_ ABSL_GUARDED_BY(mutex_);
   std::vector<OfStream> streams_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Device> devices_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, int> events_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, int> writers_ ABSL_GUARDED_BY(mutex_);
   std::int64_t queue_ ABSL_GUARDED_BY(mutex_) =
@@ -311,19 +308,15 @@ RecordedProgram ProgramRecorder::Log::Build(const PlayedMachine& machine,
                                             std::size_t enough) {
   const TickScale end;
   RecordedProgram recorded;
-  recorded.devices = Devices();
   recorded.machine = machine;
   const MutexLock lock(mutex_);
   recorded.machine.queue = queue_;
+  recorded.devices = devices_;
   PlayedProgram& program = recorded.program;
   for (const OfStream& of : streams_) {
-    const Device device = of.stream->device();
-    const auto found =
-        std::find(recorded.devices.begin(), recorded.devices.end(), device);
-    program.device_of.push_back(
-        static_cast<int>(found - recorded.devices.begin()));
+    program.device_of.push_back(of.device);
     program.streams.push_back(of.stream->name());
-    const DeviceInfo& info = GetDeviceInfo(device);
+    const DeviceInfo& info = GetDeviceInfo(of.stream->device());
     if (info.kind == DeviceKind::kVirtual) recorded.machine.cores = info.cores;
   }
   const auto since_begin = [&](std::int64_t nanos) {
@@ -404,7 +397,7 @@ PlayedMachine ProgramRecorder::Measure(const std::vector<Device>& devices) {
 
 RecordedProgram ProgramRecorder::Stop() {
   log_->Stop();
-  const std::vector<Device> devices = log_->Devices();
+  const std::vector<Device> devices = log_->devices();
   return devices.empty() ? RecordedProgram() : log_->Build(Measure(devices), 9);
 }
 

@@ -127,29 +127,6 @@ std::string Part(const Chain& chain, const std::string& name) {
              FormatDuration(found->second.second));
 }
 
-// The lines of the host's waits.
-std::vector<SourceLocation> WaitsOf(const PlayedProgram& program) {
-  std::vector<SourceLocation> lines;
-  for (const PlayedRequest& request : program.requests) {
-    if (!request.awaits.empty() &&
-        std::find(lines.begin(), lines.end(), request.at) == lines.end()) {
-      lines.push_back(request.at);
-    }
-  }
-  return lines;
-}
-
-// When each stream is done with its work.
-std::vector<double> EndsOf(const PlayedProgram& program, const Played& played) {
-  std::vector<double> ends(program.device_of.size(), 0);
-  for (std::size_t i = 0; i < program.requests.size(); ++i) {
-    const PlayedRequest& request = program.requests[i];
-    if (request.stream < 0 || request.work == 0) continue;
-    ends[request.stream] = std::max(ends[request.stream], played.times[i].end);
-  }
-  return ends;
-}
-
 // "lesson.cc:12"
 std::string Line(SourceLocation at) {
   const std::string text = at.ToString();
@@ -160,6 +137,34 @@ double RoomSeconds(const Played& played) {
   double seconds = 0;
   for (const PlayedTimes& times : played.times) seconds += times.room;
   return seconds;
+}
+
+// By the figures that the course's notebooks print.
+PlayedMachine CoursesMachine() {
+  PlayedMachine machine;
+  machine.ask = 1.8384 / 40'000;          // 000: products of 100 x 100, on both
+  machine.flop_per_second = 2e10 / 2e-3;  // 004: ten of 1000 x 1000
+  machine.bytes_per_second = 500e9;       // the book's GPU, 13.4.5
+  machine.link_bytes_per_second = 16e9;   // and PCIe
+  machine.queue = 1024;
+  machine.kernel = 2e-6;
+  return machine;
+}
+
+// By NVIDIA's data sheet.
+PlayedMachine TwoH100() {
+  PlayedMachine machine;
+  machine.flop_per_second = 67e12;
+  machine.bytes_per_second = 3.35e12;
+  machine.link_bytes_per_second = 64e9;
+  // No data sheet has these.
+  machine.ask = 4e-6;
+  machine.kernel = 2e-6;
+  machine.queue = 512;
+  machine.wake_up = {{WakeUp::kBehind, 1e-6},     {WakeUp::kSoon, 5e-6},
+                     {WakeUp::kLate, 5e-6},       {WakeUp::kEvent, 5e-6},
+                     {WakeUp::kReturnSoon, 5e-6}, {WakeUp::kReturnLate, 5e-6}};
+  return machine;
 }
 
 }  // namespace
@@ -229,44 +234,18 @@ PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
   return program;
 }
 
-PlayedMachine CoursesMachine() {
-  PlayedMachine machine;
-  machine.ask = 1.8384 / 40'000;          // 000: products of 100 x 100, on both
-  machine.flop_per_second = 2e10 / 2e-3;  // 004: ten of 1000 x 1000
-  machine.bytes_per_second = 500e9;       // the book's GPU, 13.4.5
-  machine.link_bytes_per_second = 16e9;   // and PCIe
-  machine.queue = 1024;
-  machine.kernel = 2e-6;
-  return machine;
-}
-
-PlayedMachine TwoH100() {
-  PlayedMachine machine;
-  machine.flop_per_second = 67e12;
-  machine.bytes_per_second = 3.35e12;
-  machine.link_bytes_per_second = 64e9;
-  // No data sheet has these.
-  machine.ask = 4e-6;
-  machine.kernel = 2e-6;
-  machine.queue = 512;
-  machine.wake_up = {{WakeUp::kBehind, 1e-6},     {WakeUp::kSoon, 5e-6},
-                     {WakeUp::kLate, 5e-6},       {WakeUp::kEvent, 5e-6},
-                     {WakeUp::kReturnSoon, 5e-6}, {WakeUp::kReturnLate, 5e-6}};
-  return machine;
-}
-
-WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
-    : recorded_(std::move(recorded)) {
-  const PlayedProgram& program = recorded_.program;
-  const PlayedMachine& machine = recorded_.machine;
+WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
+    : recorded(std::move(of)) {
+  const PlayedProgram& program = recorded.program;
+  const PlayedMachine& machine = recorded.machine;
   const Played played = Play(program, machine);
   const Chain chain = ChainOf(program, played);
-  seconds_ = played.seconds;
+  seconds = played.seconds;
   const auto add = [&](std::string what, const PlayedProgram& changed,
                        const PlayedMachine& on, std::string because = "") {
     const Played other = Play(changed, on);
     if (because.empty()) because = Longest(ChainOf(changed, other));
-    changes_.push_back({std::move(what), other.seconds, std::move(because)});
+    changes.push_back({std::move(what), other.seconds, std::move(because)});
   };
   const auto has = [&](Kind kind, bool wait = false) {
     return std::any_of(program.requests.begin(), program.requests.end(),
@@ -277,13 +256,13 @@ WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
 
   const PlayedProgram free = WithFreeRequests(program);
   add(Say("enqueueing free"), free, machine,
-      Play(free, machine).seconds > 0.98 * seconds_
+      Play(free, machine).seconds > 0.98 * seconds
           ? Say("it is hidden behind the work")
           : Say("the front end takes %s of the longest chain",
                 FormatDuration(chain.front_end)));
   add(Say("a wait for each operation"), WithWaits(program), machine,
       Say("asking and work do not overlap"));
-  const int devices = static_cast<int>(recorded_.devices.size());
+  const int devices = static_cast<int>(recorded.devices.size());
   if (devices > 1) {
     add(Say("one device"), OnDevices(program, 1), machine);
   }
@@ -331,52 +310,56 @@ WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
   const auto longer = [](const Change& a, const Change& b) {
     return a.seconds > b.seconds;
   };
-  const std::vector<double> before = EndsOf(program, played);
   std::vector<Change> without;
-  for (const SourceLocation at : WaitsOf(program)) {
-    const PlayedProgram changed = WithoutWaits(program, at);
-    const Played other = Play(changed, machine);
-    if (other.seconds >= seconds_) continue;
-    std::vector<double> idle = before;
-    const std::vector<double> after = EndsOf(changed, other);
-    for (std::size_t s = 0; s < idle.size(); ++s) idle[s] -= after[s];
-    const auto most = std::max_element(idle.begin(), idle.end());
+  std::set<std::string> lines;
+  for (const PlayedRequest& wait : program.requests) {
+    if (wait.awaits.empty() || !lines.insert(wait.at.ToString()).second) {
+      continue;
+    }
+    const Played other = Play(WithoutWaits(program, wait.at), machine);
+    if (other.seconds >= seconds) continue;
+    std::vector<double> sooner(program.streams.size(), 0);  // is it done
+    for (std::size_t i = 0; i < program.requests.size(); ++i) {
+      const PlayedRequest& request = program.requests[i];
+      if (request.stream < 0 || request.work == 0) continue;
+      sooner[request.stream] = played.times[i].end - other.times[i].end;
+    }
+    const auto most = std::max_element(sooner.begin(), sooner.end());
     without.push_back(
-        {Say("no wait in %s", Line(at)), other.seconds,
-         Say("%s idles %s behind it", program.streams[most - idle.begin()],
+        {Say("no wait in %s", Line(wait.at)), other.seconds,
+         Say("%s idles %s behind it", program.streams[most - sooner.begin()],
              FormatDuration(*most))});
   }
   std::stable_sort(without.begin(), without.end(), longer);
-  changes_.insert(changes_.end(),
-                  without.end() - std::min(kMost, without.size()),
-                  without.end());
+  changes.insert(changes.end(), without.end() - std::min(kMost, without.size()),
+                 without.end());
   if (here.measured()) {
     const PlayedMachine course = CoursesMachine(), h100 = TwoH100();
     add(Say("the course's, SIMULATED"), OnMachine(program, course, here),
         course);
     add(Say("two H100, SIMULATED"), OnMachine(program, h100, here), h100);
   }
-  std::stable_sort(changes_.begin(), changes_.end(), longer);
+  std::stable_sort(changes.begin(), changes.end(), longer);
 }
 
 std::string WhatIf::ToText() const {
-  const PlayedProgram& program = recorded_.program;
+  const PlayedProgram& program = recorded.program;
   const auto operations =
       std::count_if(program.requests.begin(), program.requests.end(),
                     [](const PlayedRequest& r) { return r.work > 0; });
   std::string on;
-  for (const Device device : recorded_.devices) {
+  for (const Device device : recorded.devices) {
     on = on.empty() ? device.ToString()
                     : Say("%s and %s", on, device.ToString());
   }
   std::string text =
       Say("recorded: %d operations, %s, on %s; played again: %s", operations,
-          FormatDuration(recorded_.seconds), on, FormatDuration(seconds_)) +
+          FormatDuration(recorded.seconds), on, FormatDuration(seconds)) +
       "\n";
   const std::string what = Say("what would change");
   const std::string take = Say("it would take");
   std::size_t columns = TextColumns(what);
-  for (const Change& change : changes_) {
+  for (const Change& change : changes) {
     columns = std::max(columns, TextColumns(change.what));
   }
   const int width = static_cast<int>(TextColumns(take)) + 2;
@@ -386,7 +369,7 @@ std::string WhatIf::ToText() const {
                     Padded({"", second}, -width), "    ", third, "\n");
   };
   add(what, take, Say("because"));
-  for (const Change& change : changes_) {
+  for (const Change& change : changes) {
     add(change.what, FormatDuration(change.seconds), change.because);
   }
   return text;

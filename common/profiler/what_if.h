@@ -51,13 +51,7 @@ PlayedProgram Faster(PlayedProgram program, double times,
 PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
                         const Peaks& here);
 
-// The course's, by the figures that its notebooks print; and two H100, by
-// NVIDIA's data sheet.
-PlayedMachine CoursesMachine();
-PlayedMachine TwoH100();
-
-class WhatIf {
- public:
+struct WhatIf {
   struct Change {
     std::string what;
     double seconds = 0;
@@ -66,21 +60,16 @@ class WhatIf {
 
   // here: of the machine that it was recorded on; none: no other machine is
   // played.
-  explicit WhatIf(RecordedProgram recorded, const Peaks& here = {});
+  explicit WhatIf(RecordedProgram of, const Peaks& here = {});
 
-  const RecordedProgram& recorded() const { return recorded_; }
-  // As it is, played; it differs from what was recorded by what recording
-  // takes.
-  double seconds() const { return seconds_; }
-  // The smallest gain first.
-  const std::vector<Change>& changes() const { return changes_; }
   // In the run's language.
   std::string ToText() const;
 
- private:
-  RecordedProgram recorded_;
-  double seconds_ = 0;
-  std::vector<Change> changes_;
+  RecordedProgram recorded;
+  // As it is, played; it differs from what was recorded by what recording
+  // takes.
+  double seconds = 0;
+  std::vector<Change> changes;  // the smallest gain first
 };
 
 }  // namespace d2l

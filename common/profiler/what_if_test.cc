@@ -73,8 +73,8 @@ TEST(WhatIfTest, EachChangeTakesWhatItShould) {
 
 TEST(WhatIfTest, TheTableRanksAndExplains) {
   const WhatIf what_if(Example(), RoundPeaks());
-  EXPECT_EQ(what_if.seconds(), 62);
-  const std::vector<WhatIf::Change>& changes = what_if.changes();
+  EXPECT_EQ(what_if.seconds, 62);
+  const std::vector<WhatIf::Change>& changes = what_if.changes;
   EXPECT_TRUE(std::is_sorted(
       changes.begin(), changes.end(),
       [](const auto& a, const auto& b) { return a.seconds > b.seconds; }));
