@@ -6,9 +6,9 @@
 //                       {1, 4, /*stream=*/1, /*after=*/{0}},
 //                       {1, 0, PlayedRequest::kHost, {}, /*awaits=*/{1}}};
 //   const Played played = Play(program, {});
-//   played.seconds;                  // 9
-//   played.times[1].begin;           // 5: behind request 0
-//   PathOf(played).size();           // 3: work 1, work 0, asking for that
+//   played.seconds;         // 9
+//   played.times[1].begin;  // 5: behind request 0
+//   PathOf(played).size();  // 3: work 1, work 0, asking for that
 //
 // A thread asks for one thing after the other. What it asks of a stream is put
 // into the stream's queue, for room in which the thread may have to wait, and

@@ -53,6 +53,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   RecordedProgram Build(const PlayedMachine& machine, std::size_t enough);
 
  private:
+  using Kind = PlayedRequest::Kind;
   // A request as it was seen; times in ticks, but for those of stamps.
   struct Entry {
     PlayedRequest request;
@@ -151,11 +152,10 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   OpStamps* NewStamps(Stream& stream) override {
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
-    Thread& thread = ThisThread();
-    const Call call{thread, now};
+    const Call call{ThisThread(), now};
     IndexOf(&stream);  // it is waited for, even if the request fails
-    thread.left_out_before = thread.left_out;
-    return thread.stamps = &stamps_.emplace_back();
+    call.thread.left_out_before = call.thread.left_out;
+    return call.thread.stamps = &stamps_.emplace_back();
   }
 
   void OnOp(const OpRecord& record) override {
@@ -174,7 +174,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     if (!launched) return;
     entry.stamps = std::exchange(thread.stamps, nullptr);
     PlayedRequest& request = entry.request;
-    request.kind = PlayedRequest::Kind::kOperation;
+    request.kind = Kind::kOperation;
     request.beside = record.stream->device().type() != DeviceType::kCpu;
     request.at =
         record.requested_by.known() ? record.requested_by : record.requested_at;
@@ -190,17 +190,15 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     if (record.stamps == nullptr) return;  // OnOrder is told
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
-    Thread& thread = ThisThread();
-    const Call call{thread, now};
-    SeeOwn(thread, now - thread.left_out);
+    const Call call{ThisThread(), now};
+    SeeOwn(call.thread, now - call.thread.left_out);
     const bool copy = record.kind == StreamRecord::Kind::kCopy;
-    Entry& entry = Add(thread, now, record.stream, record.number,
+    Entry& entry = Add(call.thread, now, record.stream, record.number,
                        copy ? "copy" : "host_callback");
     OpStamps& stamps = stamps_.emplace_back();
     stamps.next = std::exchange(*record.stamps, &stamps);
     entry.stamps = &stamps;
-    entry.request.kind =
-        copy ? PlayedRequest::Kind::kCopy : PlayedRequest::Kind::kCallback;
+    entry.request.kind = copy ? Kind::kCopy : Kind::kCallback;
     entry.request.at = record.requested_at;
     entry.request.cost.bytes = static_cast<std::int64_t>(record.bytes);
   }
@@ -228,10 +226,9 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     int awaited = -1;
     const PlayedRequest before = entries_[thread.entry].request;
     const std::int64_t from = thread.seen + thread.left_out;
-    if (record.stream == nullptr) {
-      const auto event = events_.find(record.event);
-      if (event != events_.end()) awaited = event->second;
-    } else {
+    if (const auto event = events_.find(record.event); event != events_.end()) {
+      awaited = event->second;
+    } else if (record.stream != nullptr) {
       const OfStream& of = streams_[IndexOf(record.stream)];
       // The last below this number. If nothing is behind it, work that takes no
       // time stands for all that was asked of the stream.
@@ -260,20 +257,19 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   void Claim(const char* name, SourceLocation at, std::int64_t begin) {
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
-    Thread& thread = ThisThread();
-    const Call call{thread, now};
-    for (int i = thread.entry; i >= 0; i = entries_[i].previous) {
+    const Call call{ThisThread(), now};
+    for (int i = call.thread.entry; i >= 0; i = entries_[i].previous) {
       Entry& entry = entries_[i];
       if (entry.returned < begin) break;
       if (entry.request.awaits.empty()) continue;
-      entry.request.kind = PlayedRequest::Kind::kOther;
+      entry.request.kind = Kind::kOther;
       entry.request.name = name;
       entry.request.at = at;
       if (begin <= entry.asked) continue;
       entries_[entry.previous].then += begin - entry.asked;
       entry.asked = begin;
     }
-    SeeOwn(thread, now - thread.left_out);
+    SeeOwn(call.thread, now - call.thread.left_out);
   }
 
   void OnWait(const WaitRecord& record) noexcept override {

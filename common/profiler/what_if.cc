@@ -17,77 +17,6 @@ namespace {
 
 using Kind = PlayedRequest::Kind;
 
-// ---- More and fewer devices.
-
-PlayedProgram OnFewer(PlayedProgram program, int devices) {
-  // Streams of a number, on a device.
-  std::map<std::pair<int, int>, int> targets;
-  std::vector<int> of_device(program.device_of.size(), 0);
-  std::vector<int> to(program.device_of.size());
-  for (std::size_t s = 0; s < to.size(); ++s) {
-    int& device = program.device_of[s];
-    const int number = of_device[device]++;
-    device %= devices;
-    to[s] = targets.emplace(std::pair{device, number}, s).first->second;
-  }
-  for (PlayedRequest& request : program.requests) {
-    if (request.stream >= 0) request.stream = to[request.stream];
-  }
-  return program;
-}
-
-// What is no operation goes to a stream that stands for the one that it was on:
-// it is after all operations that were asked of that before.
-PlayedProgram OnMore(PlayedProgram program, int devices) {
-  const int streams = static_cast<int>(program.device_of.size());
-  std::set<int> with_others;  // streams
-  for (const PlayedRequest& request : program.requests) {
-    if (request.kind != Kind::kOperation && request.work > 0) {
-      with_others.insert(request.stream);
-    }
-  }
-  std::vector<std::vector<int>> operations(streams);  // since the last other
-  std::vector<double> free(devices, 0);
-  std::vector<double> ends(program.requests.size(), 0);
-  for (std::size_t i = 0; i < program.requests.size(); ++i) {
-    PlayedRequest& request = program.requests[i];
-    const int stream = request.stream;
-    if (stream < 0) continue;
-    if (request.kind != Kind::kOperation) {
-      request.stream = devices + stream;
-      request.after.insert(request.after.end(), operations[stream].begin(),
-                           operations[stream].end());
-      operations[stream].clear();
-      continue;
-    }
-    operations[stream].push_back(static_cast<int>(i));
-    std::vector<int> after = request.inputs;
-    for (const int event : request.after) {
-      if (with_others.count(program.requests[event].stream - devices) > 0) {
-        after.push_back(event);
-      }
-    }
-    request.after = std::move(after);
-    double ready = 0;
-    int device = 0;  // that has its last input, if it is as good as others
-    for (const int input : request.inputs) {
-      if (ends[input] >= ready) {
-        ready = ends[input], device = program.requests[input].stream;
-      }
-    }
-    for (int d = 0; d < devices; ++d) {
-      if (std::max(free[d], ready) < std::max(free[device], ready)) device = d;
-    }
-    request.stream = device;
-    ends[i] = free[device] = std::max(free[device], ready) + request.work;
-  }
-  program.device_of.resize(devices + streams);
-  for (int s = 0; s < devices + streams; ++s) program.device_of[s] = s;
-  return program;
-}
-
-// ---- Why.
-
 struct Chain {
   double front_end = 0;
   std::map<std::string, std::pair<int, double>> work;  // how many, how long
@@ -195,10 +124,54 @@ PlayedProgram WithWaits(PlayedProgram program) {
   return program;
 }
 
-PlayedProgram OnDevices(const PlayedProgram& program, int devices) {
-  const std::set<int> there(program.device_of.begin(), program.device_of.end());
-  return devices < static_cast<int>(there.size()) ? OnFewer(program, devices)
-                                                  : OnMore(program, devices);
+// What is no operation goes to a stream that stands for the one that it was on:
+// it is after all operations that were asked of that before.
+PlayedProgram OnDevices(PlayedProgram program, int devices) {
+  const int streams = static_cast<int>(program.device_of.size());
+  std::set<int> with_others;  // streams
+  for (const PlayedRequest& request : program.requests) {
+    if (request.kind != Kind::kOperation && request.work > 0) {
+      with_others.insert(request.stream);
+    }
+  }
+  std::vector<std::vector<int>> operations(streams);  // since the last other
+  std::vector<double> free(devices, 0);
+  std::vector<double> ends(program.requests.size(), 0);
+  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+    PlayedRequest& request = program.requests[i];
+    const int stream = request.stream;
+    if (stream < 0) continue;
+    if (request.kind != Kind::kOperation) {
+      request.stream = devices + stream;
+      request.after.insert(request.after.end(), operations[stream].begin(),
+                           operations[stream].end());
+      operations[stream].clear();
+      continue;
+    }
+    operations[stream].push_back(static_cast<int>(i));
+    std::vector<int> after = request.inputs;
+    for (const int event : request.after) {
+      if (with_others.count(program.requests[event].stream - devices) > 0) {
+        after.push_back(event);
+      }
+    }
+    request.after = std::move(after);
+    double ready = 0;
+    int device = 0;  // that has its last input, if it is as good as others
+    for (const int input : request.inputs) {
+      if (ends[input] >= ready) {
+        ready = ends[input], device = program.requests[input].stream;
+      }
+    }
+    for (int d = 0; d < devices; ++d) {
+      if (std::max(free[d], ready) < std::max(free[device], ready)) device = d;
+    }
+    request.stream = device;
+    ends[i] = free[device] = std::max(free[device], ready) + request.work;
+  }
+  program.device_of.resize(devices + streams);
+  for (int s = 0; s < devices + streams; ++s) program.device_of[s] = s;
+  return program;
 }
 
 PlayedProgram Faster(PlayedProgram program, double times,

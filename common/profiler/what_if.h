@@ -38,11 +38,10 @@ PlayedProgram WithFreeRequests(PlayedProgram program);
 PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at);
 // The host waits for each operation, as with launch blocking.
 PlayedProgram WithWaits(PlayedProgram program);
-// The program on so many devices. If they are fewer than before, the streams of
-// the others are merged with those that have the same numbers on the devices
-// that are left. If they are more, each operation goes to the device where it
-// can begin first, given the data that it needs; moving data takes no time.
-PlayedProgram OnDevices(const PlayedProgram& program, int devices);
+// The program on so many devices, each with one stream for operations. Each
+// goes where it can begin first, given the data that it needs; moving data
+// takes no time. What is no operation stays on streams of its own.
+PlayedProgram OnDevices(PlayedProgram program, int devices);
 // The work of that name, "matmul", is done so many times as fast.
 PlayedProgram Faster(PlayedProgram program, double times,
                      const std::string& name);

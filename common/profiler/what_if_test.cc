@@ -114,12 +114,16 @@ TEST(WhatIfTest, MoreDevicesTakeWhatIsIndependent) {
   EXPECT_EQ(Seconds(OnDevices(copied, 2)), 47);
 }
 
-TEST(WhatIfTest, FewerDevicesKeepTheOrder) {
+TEST(WhatIfTest, FewerDevicesTakeTurns) {
   PlayedProgram program;
-  program.device_of = {0, 0, 1, 1};
-  program.requests = {{0, 1, 0}, {0, 2, 1}, {0, 4, 2}, {0, 8, 3}};
-  EXPECT_EQ(Seconds(program), 8);
-  EXPECT_EQ(Seconds(OnDevices(program, 1)), 10);
+  program.device_of = {0, 1, 2};
+  for (int i = 0; i < 6; ++i) {
+    program.requests.push_back(Operation("matmul", 10, i % 3, {}, 1));
+  }
+  program.requests.push_back({0, 25, 2});  // a copy behind number 5
+  EXPECT_EQ(Seconds(program), 3 + 10 + 10 + 25);
+  EXPECT_EQ(Seconds(OnDevices(program, 2)), 2 + 30 + 25);
+  EXPECT_EQ(Seconds(OnDevices(program, 1)), 1 + 60 + 25);
 }
 
 TEST(WhatIfTest, AnotherMachineIsAsFarFromItsBounds) {
