@@ -16,8 +16,8 @@
 // `after`, and when its device has a core left for it. Then the thread waits
 // for what the request awaits, if anything, and goes on.
 //
-// What occupies several links at the same time, and is too much to be kept, is
-// simulated in common/parallel/simulator/simulator.h.
+// Transfers that need several links at the same time, and are too many to be
+// kept, are simulated elsewhere: common/parallel/simulator/simulator.h.
 //
 // Times are in seconds, of any clock. Values; pure functions, so any thread may
 // use them. Throws std::invalid_argument for a program that names what is not

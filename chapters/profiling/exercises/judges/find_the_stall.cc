@@ -82,26 +82,22 @@ const char* LookAt(const std::vector<Bar>& timeline, int line) {
 void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
   // 10 requests for 4 ms, each asked for in 1; then the last wait.
   std::vector<PlayedRequest> loop(10, {1, 4});
-  const auto wait_for = [](std::vector<PlayedRequest>& requests,
-                           std::vector<int> numbers) {
-    for (const int i : numbers) requests[i].awaits = {i};
-  };
-  wait_for(loop, {9});
+  loop[9].awaits = {9};
   std::vector<PlayedRequest> printed = loop;
-  wait_for(printed, {3});
+  printed[3].awaits = {3};
   // The longest wait is for an older request: the device goes on.
   std::vector<PlayedRequest> bounded = {{1, 30}, {1, 9}, {1, 9}, {1, 5},
                                         {1, 3},  {2, 5}, {1, 5}};
   bounded[2].awaits = {0};
-  wait_for(bounded, {4, 6});
+  for (const int i : {4, 6}) bounded[i].awaits = {i};
   // In line 80 the front end is slow. Behind the waits before, the device is
   // idle for 3 and 1 ms.
   std::vector<PlayedRequest> slow = loop;
-  wait_for(slow, {2, 5});
+  for (const int i : {2, 5}) slow[i].awaits = {i};
   slow[3].ask = 3, slow[7] = {60, 4};
   // Behind the waits the device is idle for 2, 5 and 3 ms.
   std::vector<PlayedRequest> thrice = loop;
-  wait_for(thrice, {2, 5, 7});
+  for (const int i : {2, 5, 7}) thrice[i].awaits = {i};
   thrice[3].ask = 2, thrice[6].ask = 5, thrice[8].ask = 3;
   std::vector<PlayedRequest> elsewhere(3, {1, 9});
   elsewhere[1].then = 4;
