@@ -323,7 +323,7 @@ void FindWakeUps(std::vector<PlayedTimes> seen, std::size_t enough,
   std::map<int, std::set<double>> done;
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const PlayedRequest& request = program.requests[i];
-    if (request.beside || request.stream < 0) continue;
+    if (request.beside || request.stream < 0 || machine.cores == 0) continue;
     const int device = device_of[request.stream];
     if (std::count(device_of.begin(), device_of.end(), device) >
         machine.cores) {
