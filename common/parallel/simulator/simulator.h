@@ -18,9 +18,10 @@
 // transfer of each, then the second of each, and so on, so that no two ranks
 // read the same one. Adding up takes no time.
 //
-// Play (common/profiler/play.h) cannot stand in for it: a transfer has all links
-// of its route at once, where work has one stream, and none is kept, where Play
-// keeps 270 bytes for each request; a ring of 4,096 devices has 33 million.
+// Play (common/profiler/play.h) cannot stand in for it: a transfer has all
+// links of its route at once, where work has one stream, and none is kept,
+// where Play keeps 270 bytes for each request; a ring of 4,096 devices has 33
+// million.
 //
 // The book's figures for 160 MB come out exactly. Of 4 GPUs on PCIe, 16 GB/s:
 // 60 ms if one GPU adds, 80 ms if the CPU does, and 15 ms if each GPU adds a
