@@ -1236,13 +1236,13 @@ TEST_F(ExamplesTest, Profiler) {
                         {1, 4, /*stream=*/1, /*after=*/{0}},
                         {1, 0, PlayedRequest::kHost, {}, /*awaits=*/{1}}};
     const Played played = Play(program, {});
-    played.seconds;                  // 9
-    played.times[1].begin;           // 5: behind request 0
-    PathOf(program, played).size();  // 3: work 1, work 0, asking for that
+    played.seconds;         // 9
+    played.times[1].begin;  // 5: behind request 0
+    PathOf(played).size();  // 3: work 1, work 0, asking for that
     // End of example
     EXPECT_EQ(played.seconds, 9);
     EXPECT_EQ(played.times[1].begin, 5);
-    EXPECT_EQ(PathOf(program, played).size(), 3u);
+    EXPECT_EQ(PathOf(played).size(), 3u);
   }
   {
     const Tensor x = Ones({3, 3});
@@ -1265,7 +1265,7 @@ TEST_F(ExamplesTest, Profiler) {
     const WhatIf what_if(recorder.Stop());
     std::cout << what_if.ToText();
     // End of example
-    EXPECT_GE(what_if.changes().size(), 3u);
+    EXPECT_GE(what_if.changes.size(), 3u);
   }
   {
     ProfilerOptions options;

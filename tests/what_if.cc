@@ -90,10 +90,6 @@ void Compare(const std::string& what, const Program& program, const Play& play,
   std::fflush(stdout);
 }
 
-bool IsCallback(const PlayedRequest& request) {
-  return std::string(request.name) == "host_callback";
-}
-
 // All work of a device is done on one stream.
 PlayedProgram OnOneStreamEach(PlayedProgram program) {
   std::map<int, int> first;  // stream of a device
@@ -114,7 +110,7 @@ PlayedProgram Joined(PlayedProgram program, int in_a_row, double latency) {
   std::map<int, std::pair<int, int>> last;  // by stream: how many, and which
   for (std::size_t i = 0; i < program.requests.size(); ++i) {
     PlayedRequest& request = program.requests[i];
-    if (request.stream < 0 || !IsCallback(request)) continue;
+    if (request.kind != PlayedRequest::Kind::kCallback) continue;
     auto& [count, before] = last[request.stream];
     if (count > 0) {
       PlayedRequest& joined = program.requests[before];
@@ -289,7 +285,7 @@ void Links() {
         "messages: a link " + FormatNumber(faster) + " times as fast",
         program(1, 1, link),
         [faster](const RecordedProgram& r) {
-          return On(Faster(r.program, faster, IsCallback), r.machine);
+          return On(Faster(r.program, faster, "host_callback"), r.machine);
         },
         program(1, faster, link));
   }
@@ -352,7 +348,7 @@ void Stragglers() {
     Compare(
         "a straggler of 1 ms: of " + FormatNumber(times) + " ms", program(1e-3),
         [times](const RecordedProgram& r) {
-          return On(Faster(r.program, 1 / times, IsCallback), r.machine);
+          return On(Faster(r.program, 1 / times, "host_callback"), r.machine);
         },
         program(1e-3 * times));
   }
@@ -370,11 +366,7 @@ void Kinds() {
     Compare(
         "products of " + std::to_string(n) + ": twice as fast", program(2 * n),
         [](const RecordedProgram& r) {
-          return On(Faster(r.program, 2,
-                           [](const PlayedRequest& request) {
-                             return std::string(request.name) == "matmul";
-                           }),
-                    r.machine);
+          return On(Faster(r.program, 2, "matmul"), r.machine);
         },
         program(n));
   }

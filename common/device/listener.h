@@ -61,9 +61,10 @@ struct WaitRecord {
   SourceLocation requested_at;
   std::int64_t host_begin;  // NowTicks
   std::int64_t host_end;
-  // The wait is for room in a stream's queue, in the middle of a request, so
-  // the listener must not use streams.
-  bool for_room = false;
+  // If the wait is for room in a stream's queue: how many operations that queue
+  // holds. It is in the middle of a request, so the listener must not use
+  // streams. Else 0.
+  std::uint64_t full_queue = 0;
 };
 
 // A request to a stream that is not an operation: Stream::Record, Wait,
@@ -178,11 +179,11 @@ const char* QueueFullName(std::uint64_t bound);
 // another request is not reported.
 class WaitScope {
  public:
-  WaitScope(const char* what, SourceLocation at, bool for_room = false) {
+  WaitScope(const char* what, SourceLocation at, std::uint64_t full_queue = 0) {
     if (device_listeners == nullptr && wait_listeners.empty()) return;
     if (in_request) return;
     reported_ = in_request = true;
-    record_ = {what, at, NowTicks(), 0, for_room};
+    record_ = {what, at, NowTicks(), 0, full_queue};
   }
   ~WaitScope() {
     if (reported_) Report();

@@ -35,6 +35,7 @@ class Seen : public DeviceListener {
     EXPECT_LE(record.host_begin, record.host_end);
     waits.push_back(record.what);
     lines.push_back(record.requested_at.line());
+    full_queues.push_back(record.full_queue);
   }
 
   void OnStream(const StreamRecord& record) override {
@@ -44,6 +45,7 @@ class Seen : public DeviceListener {
   std::vector<MemoryRecord> memory;
   std::vector<std::string> waits;
   std::vector<int> lines;
+  std::vector<std::uint64_t> full_queues;
   std::vector<StreamRecord> streams;
 };
 
@@ -116,6 +118,7 @@ TEST_P(ListenerTest, IsToldOnceOfEachWaitAndItsLine) {
   EXPECT_THAT(seen.waits, ElementsAre("synchronize", "stream_synchronize",
                                       "event_synchronize"));
   EXPECT_THAT(seen.lines, ElementsAre(line, line + 2, line + 3));
+  EXPECT_THAT(seen.full_queues, Each(0));
 }
 
 TEST_P(ListenerTest, IsToldThatAQueueIsFull) {
@@ -134,6 +137,7 @@ TEST_P(ListenerTest, IsToldThatAQueueIsFull) {
   }
   ASSERT_FALSE(seen.waits.empty());
   EXPECT_THAT(seen.waits, Each("front end blocked: queue full 16/16"));
+  EXPECT_THAT(seen.full_queues, Each(kBound));
   stream.Synchronize();
 }
 

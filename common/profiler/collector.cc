@@ -320,7 +320,7 @@ void Collector::AfterRead(const ReadRecord& read) {
 }
 
 void Collector::OnWait(const WaitRecord& wait) noexcept {
-  if (wait.for_room) {
+  if (wait.full_queue > 0) {
     // The request has the next record; and a new chunk may need a stream.
     if (ThreadLog* const log = Log()) log->room_waits.push_back(wait);
     return;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -14,6 +15,15 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// Of work that was asked for then, whose stream had been done with its work
+// before, and whose events were there, at those times.
+WakeUp WakeUpOf(double asked, double free, double events, double sleeps_after) {
+  if (asked >= std::max(free, events)) {
+    return asked - free > sleeps_after ? WakeUp::kLate : WakeUp::kSoon;
+  }
+  return events > free ? WakeUp::kEvent : WakeUp::kBehind;
+}
+
 // Of all that can happen next the earliest does, so cores go to those that have
 // waited for them the longest.
 class Player {
@@ -21,10 +31,11 @@ class Player {
   Player(const PlayedProgram& program, const PlayedMachine& machine)
       : program_(program), machine_(machine) {
     const int count = static_cast<int>(program.requests.size());
-    // When the work is done; unknown until it begins.
-    played_.times.assign(count, {0, 0, kNever});
     for (int i = 0; i < count; ++i) {
       const PlayedRequest& request = program.requests[i];
+      // Unknown: when it is asked for, until it is; when the work is done,
+      // until it begins.
+      played_.times.push_back({kNever, 0, kNever, 0, 0, {}, {i, false}});
       threads_[request.thread].requests.push_back(i);
       CheckNumbers(i, request.after);
       CheckNumbers(i, request.awaits);
@@ -49,11 +60,11 @@ class Player {
       if (thread.next < thread.requests.size()) {
         Refuse(thread.requests[thread.next]);
       }
-      played_.seconds = std::max(played_.seconds, thread.now);
+      EndWith(thread.now, thread.last);
     }
     for (const Stream& stream : streams_) {
       if (stream.head < stream.queue.size()) Refuse(stream.queue[stream.head]);
-      played_.seconds = std::max(played_.seconds, stream.free);
+      EndWith(stream.free, {stream.last, true});
     }
     return std::move(played_);
   }
@@ -64,7 +75,8 @@ class Player {
     std::size_t next = 0;
     double now = 0;
     enum { kAsks, kBlocked, kWaits } state = kAsks;  // with the next
-    int room = -1;  // when this is done, there is
+    int room = -1;    // when this is done, there is
+    PlayedNode last;  // what it asked for, or waited for
   };
   struct Stream {
     int device = 0;
@@ -83,7 +95,7 @@ class Player {
   struct Start {
     double ready = kNever;  // but for a core
     double time = kNever;
-    int cause = -1;
+    PlayedNode before;
     double events = 0;
     Core* core = nullptr;
   };
@@ -92,8 +104,13 @@ class Player {
     throw std::invalid_argument(
         absl::StrCat("[play] request ", request, " would wait for ever"));
   }
+  void EndWith(double seconds, PlayedNode last) {
+    if (seconds < played_.seconds) return;
+    played_.seconds = seconds;
+    played_.last = last;
+  }
   void CheckNumbers(int request, const std::vector<int>& numbers) const {
-    const int count = static_cast<int>(played_.times.size());
+    const int count = static_cast<int>(program_.requests.size());
     for (const int number : numbers) {
       if (number >= 0 && number < count) continue;
       throw std::invalid_argument(absl::StrCat("[play] request ", request,
@@ -141,10 +158,10 @@ class Player {
     return last;
   }
 
-  double Seconds(const RecordedWakeUp& recorded, WakeUp kind) const {
+  double Seconds(const RecordedWakeUp& recorded, WakeUp kind) {
     return recorded.kind == WakeUp::kNone || recorded.kind == kind
                ? recorded.seconds
-               : machine_.wake_up[static_cast<std::size_t>(kind)];
+               : machine_.wake_up[kind];
   }
 
   // ---- Threads.
@@ -166,27 +183,29 @@ class Player {
     const int number = thread.requests[thread.next];
     const PlayedRequest& request = program_.requests[number];
     PlayedTimes& times = played_.times[number];
-    if (thread.state == Thread::kAsks) {
-      thread.now += request.ask;
-      times.asked = kNever;
-      thread.state =
-          TakePlace(thread, number) ? Thread::kWaits : Thread::kBlocked;
-      if (thread.state == Thread::kBlocked) return;
-    } else if (thread.state == Thread::kBlocked) {
-      times.ask_cause = thread.room;
-      times.room = EndOf(thread.room) - thread.now;
-      thread.now = EndOf(thread.room) +
-                   machine_.wake_up[static_cast<int>(WakeUp::kReturnLate)];
-    } else if (const auto [end, last] = LastOf(request.awaits);
-               end > thread.now) {
-      times.return_cause = last;
-      const bool late = end - thread.now > machine_.sleeps_after;
-      times.returned = thread.now =
-          end + Seconds(request.return_from_wait,
-                        late ? WakeUp::kReturnLate : WakeUp::kReturnSoon);
-    }
-    if (times.asked == kNever) {
+    if (thread.state == Thread::kWaits) {
+      const auto [end, last] = LastOf(request.awaits);
+      if (end > thread.now) {
+        const bool late = end - thread.now > machine_.sleeps_after;
+        times.returned = thread.now =
+            end + Seconds(request.return_from_wait,
+                          late ? WakeUp::kReturnLate : WakeUp::kReturnSoon);
+        thread.last = {last, true};
+      }
+    } else {
+      if (thread.state == Thread::kBlocked) {
+        times.room = EndOf(thread.room) - thread.now;
+        thread.now = EndOf(thread.room) + machine_.wake_up[WakeUp::kReturnLate];
+        thread.last = {thread.room, true};
+      } else {
+        thread.now += request.ask;
+        if (!TakePlace(thread, number)) {
+          thread.state = Thread::kBlocked;
+          return;
+        }
+      }
       times.asked = times.returned = thread.now;
+      times.before_asking = std::exchange(thread.last, {number, false});
       if (request.stream < 0) times.begin = times.end = thread.now;
       thread.state = Thread::kWaits;
       if (!request.awaits.empty()) return;
@@ -230,10 +249,11 @@ class Player {
     if (events == kNever || played_.times[number].asked == kNever) return start;
     start.events = events;
     start.ready = played_.times[number].asked;
+    start.before = {number, false};
     if (stream.free > start.ready) {
-      start.ready = stream.free, start.cause = stream.last;
+      start.ready = stream.free, start.before = {stream.last, true};
     }
-    if (events > start.ready) start.ready = events, start.cause = last;
+    if (events > start.ready) start.ready = events, start.before = {last, true};
     start.time = start.ready;
     if (request.beside || machine_.cores == 0) return start;
     std::vector<Core>& cores = cores_[stream.device];
@@ -241,7 +261,7 @@ class Player {
         cores.begin(), cores.end(),
         [](const Core& a, const Core& b) { return a.free < b.free; });
     if (start.core->free > start.ready) {
-      start.time = start.core->free, start.cause = start.core->last;
+      start.time = start.core->free, start.before = {start.core->last, true};
     }
     return start;
   }
@@ -254,7 +274,7 @@ class Player {
                             ? WakeUp::kBehind
                             : WakeUpOf(times.asked, stream.idle_since,
                                        start.events, machine_.sleeps_after);
-    times.work_cause = start.cause;
+    times.before_work = start.before;
     times.begin = start.time + Seconds(request.wake_up, kind);
     times.end = stream.free = times.begin + request.work;
     stream.last = number;
@@ -263,7 +283,7 @@ class Player {
   }
 
   const PlayedProgram& program_;
-  const PlayedMachine& machine_;
+  PlayedMachine machine_;
   Played played_;
   std::map<int, Thread> threads_;
   std::vector<Stream> streams_;
@@ -272,64 +292,100 @@ class Player {
 
 }  // namespace
 
-WakeUp WakeUpOf(double asked, double free, double events, double sleeps_after) {
-  if (asked >= std::max(free, events)) {
-    return asked - free > sleeps_after ? WakeUp::kLate : WakeUp::kSoon;
-  }
-  return events > free ? WakeUp::kEvent : WakeUp::kBehind;
-}
-
 Played Play(const PlayedProgram& program, const PlayedMachine& machine) {
   return Player(program, machine).Play();
 }
 
-std::vector<PlayedNode> PathOf(const PlayedProgram& program,
-                               const Played& played) {
-  std::vector<int> before(program.requests.size(), -1);  // on its thread
-  std::map<int, int> last_of;
-  PlayedNode node;
-  double now = -1;
-  for (std::size_t i = 0; i < program.requests.size(); ++i) {
-    const int number = static_cast<int>(i);
-    const auto [last, first] = last_of.emplace(program.requests[i].thread, -1);
-    before[i] = std::exchange(last->second, number);
-    const PlayedTimes& times = played.times[i];
-    if (times.end > now) now = times.end, node = {number, true, 0};
-  }
-  // A thread ends behind its last request.
-  for (const auto& [thread, last] : last_of) {
-    const PlayedTimes& times = played.times[last];
-    const double end = times.returned + program.requests[last].then;
-    if (end <= now) continue;
-    now = end;
-    node = times.return_cause >= 0 ? PlayedNode{times.return_cause, true, 0}
-                                   : PlayedNode{last, false, 0};
-  }
+std::vector<PlayedNode> PathOf(const Played& played) {
   std::vector<PlayedNode> path;
-  while (node.request >= 0) {
+  double until = played.seconds;
+  for (PlayedNode node = played.last; node.request >= 0;) {
     const PlayedTimes& times = played.times[node.request];
-    PlayedNode next;
+    const PlayedNode before =
+        node.work ? times.before_work : times.before_asking;
     double from = 0;
-    if (node.work) {
-      next = times.work_cause >= 0 ? PlayedNode{times.work_cause, true, 0}
-                                   : PlayedNode{node.request, false, 0};
-      from = next.work ? played.times[next.request].end : times.asked;
-    } else if (times.ask_cause >= 0) {
-      next = {times.ask_cause, true, 0};
-      from = played.times[next.request].end;
-    } else if (const int previous = before[node.request]; previous >= 0) {
-      const PlayedTimes& of_previous = played.times[previous];
-      next = of_previous.return_cause >= 0
-                 ? PlayedNode{of_previous.return_cause, true, 0}
-                 : PlayedNode{previous, false, 0};
-      from = next.work ? played.times[next.request].end : of_previous.asked;
+    if (before.request >= 0) {
+      const PlayedTimes& of_before = played.times[before.request];
+      from = before.work ? of_before.end : of_before.asked;
     }
-    node.seconds = now - from;
-    now = from;
+    node.seconds = until - from;
     path.push_back(node);
-    node = next;
+    until = from;
+    node = before;
   }
   return path;
+}
+
+void FindWakeUps(std::vector<PlayedTimes> seen, std::size_t enough,
+                 PlayedProgram& program, PlayedMachine& machine) {
+  const std::vector<int>& device_of = program.device_of;
+  // When a device was done with work, if streams may wait for its cores.
+  std::map<int, std::set<double>> done;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const PlayedRequest& request = program.requests[i];
+    if (request.beside || request.stream < 0 || machine.cores == 0) continue;
+    const int device = device_of[request.stream];
+    if (std::count(device_of.begin(), device_of.end(), device) >
+        machine.cores) {
+      done[device].insert(seen[i].end);
+    }
+  }
+  std::map<WakeUp, std::vector<double>> all;
+  const auto see = [&all](WakeUp kind, double seconds) {
+    all[kind].push_back(std::max(0.0, seconds));
+    return RecordedWakeUp{kind, std::max(0.0, seconds)};
+  };
+  std::vector<double> free(device_of.size(), 0);
+  std::vector<double> idle_since(device_of.size(), -kNever);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    PlayedRequest& request = program.requests[i];
+    PlayedTimes& times = seen[i];
+    if (request.stream < 0) {
+      times.end = times.asked;
+    } else {
+      double events = 0;
+      for (const int event : request.after) {
+        events = std::max(events, seen[event].end);
+      }
+      double ready = std::max({times.asked, free[request.stream], events});
+      if (times.end > 0) {
+        WakeUp kind = WakeUpOf(times.asked, idle_since[request.stream], events,
+                               machine.sleeps_after);
+        if (!request.beside) {
+          const std::set<double>& others = done[device_of[request.stream]];
+          auto last = others.upper_bound(times.begin);
+          if (last != others.begin() && *--last > ready) {
+            ready = *last, kind = WakeUp::kBehind;
+          }
+        }
+        const bool alone =
+            request.slots <= 1 + static_cast<int>(request.after.size());
+        if (alone) request.wake_up = see(kind, times.begin - ready);
+        // Else with what ran before it and is no request.
+        request.work =
+            times.end - (alone ? times.begin : std::min(ready, times.begin));
+        idle_since[request.stream] = times.end;
+      } else {
+        times.end = ready;
+      }
+      free[request.stream] = times.end;
+    }
+    if (request.awaits.empty()) continue;
+    const double until = seen[request.awaits[0]].end;
+    if (until <= times.asked) continue;
+    const bool late = until - times.asked > machine.sleeps_after;
+    request.return_from_wait =
+        see(late ? WakeUp::kReturnLate : WakeUp::kReturnSoon,
+            times.returned - until);
+  }
+  // A program that does not wait shows workers that are hardly ever idle.
+  if (all[WakeUp::kReturnSoon].size() < enough) all.erase(WakeUp::kSoon);
+  for (auto& [kind, seconds] : all) {
+    if (seconds.size() < enough) continue;
+    const auto middle = seconds.begin() + seconds.size() / 2;
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    machine.wake_up[kind] = *middle;
+  }
 }
 
 }  // namespace d2l

@@ -6,15 +6,18 @@
 //                       {1, 4, /*stream=*/1, /*after=*/{0}},
 //                       {1, 0, PlayedRequest::kHost, {}, /*awaits=*/{1}}};
 //   const Played played = Play(program, {});
-//   played.seconds;                  // 9
-//   played.times[1].begin;           // 5: behind request 0
-//   PathOf(program, played).size();  // 3: work 1, work 0, asking for that
+//   played.seconds;         // 9
+//   played.times[1].begin;  // 5: behind request 0
+//   PathOf(played).size();  // 3: work 1, work 0, asking for that
 //
 // A thread asks for one thing after the other. What it asks of a stream is put
 // into the stream's queue, for room in which the thread may have to wait, and
 // begins when what was asked of the stream before is done, and what it is
 // `after`, and when its device has a core left for it. Then the thread waits
 // for what the request awaits, if anything, and goes on.
+//
+// For transfers that occupy several links at the same time, or that are too
+// many to be kept, use common/parallel/simulator/simulator.h.
 //
 // Times are in seconds, of any clock. Values; pure functions, so any thread may
 // use them. Throws std::invalid_argument for a program that names what is not
@@ -23,8 +26,9 @@
 #ifndef D2L_COMMON_PROFILER_PLAY_H_
 #define D2L_COMMON_PROFILER_PLAY_H_
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,7 +48,6 @@ enum class WakeUp {
   kReturnSoon,  // the front end, from a wait
   kReturnLate,  // the same, if it sleeps
 };
-inline constexpr int kWakeUps = 7;
 
 // How long one took that was recorded; in a play that makes it another kind,
 // the machine's figure counts instead.
@@ -55,6 +58,8 @@ struct RecordedWakeUp {
 
 struct PlayedRequest {
   static constexpr int kHost = -1;  // nothing is asked of a stream
+  // Only operations can be done by another device.
+  enum class Kind { kOther, kOperation, kCopy, kCallback };
 
   double ask = 0;   // how long the call takes
   double work = 0;  // how long the stream works for it
@@ -68,11 +73,11 @@ struct PlayedRequest {
   bool beside = false;  // needs no core
   RecordedWakeUp wake_up = {}, return_from_wait = {};
 
-  // For those who ask what is what.
+  // For those who ask what is what. A wait has the kind that it is a part of.
+  Kind kind = Kind::kOther;
   const char* name = "";
   SourceLocation at = {};
   OpCost cost = {};
-  bool movable = false;          // an operation, which another device could do
   std::vector<int> inputs = {};  // of an operation: whose results it needs
 };
 
@@ -87,11 +92,19 @@ struct PlayedMachine {
   // In operations; a thread that finds no room waits until half of it is free.
   std::int64_t queue = std::int64_t{1} << 40;
   int cores = 0;  // of a device; 0: as many as it has streams
-  std::array<double, kWakeUps> wake_up = {};
+  std::map<WakeUp, double> wake_up = {};
   double sleeps_after = 120e-6;  // without anything to do
   // Not of this machine, but as seconds, for Moved; 0: as recorded.
   double ask = 0, kernel = 0;
   double flop_per_second = 0, bytes_per_second = 0, link_bytes_per_second = 0;
+};
+
+// A part of what took the time: a request's work, or its thread's time until it
+// had asked for it.
+struct PlayedNode {
+  int request = -1;  // none
+  bool work = false;
+  double seconds = 0;
 };
 
 struct PlayedTimes {
@@ -99,32 +112,27 @@ struct PlayedTimes {
   double begin = 0, end = 0;  // of the work
   double returned = 0;        // from a wait; else the same as asked
   double room = 0;            // how long it waited for room
-  // Whose work was done last of what held up this: the asking, the work, the
-  // return from the wait. -1: the thread's own time did.
-  int ask_cause = -1, work_cause = -1, return_cause = -1;
+  // What was done last of what the asking, and the work, had to wait for.
+  PlayedNode before_asking, before_work;
 };
 
 struct Played {
   double seconds = 0;  // until all is done
   std::vector<PlayedTimes> times;
+  PlayedNode last;
 };
 
 Played Play(const PlayedProgram& program, const PlayedMachine& machine);
 
-// A part of what took the time: work, or the thread's time from the one before
-// until it had asked for this.
-struct PlayedNode {
-  int request = -1;
-  bool work = false;
-  double seconds = 0;
-};
-// The longest chain, from the end to the begin: what was waited for each time.
-std::vector<PlayedNode> PathOf(const PlayedProgram& program,
-                               const Played& played);
+// The longest chain, from the end to the begin: what was waited for each time,
+// and how long each took.
+std::vector<PlayedNode> PathOf(const Played& played);
 
-// The kind of wake-up of work that was asked for then, whose stream had been
-// done with its work before, and whose events were there, at those times.
-WakeUp WakeUpOf(double asked, double free, double events, double sleeps_after);
+// The reverse, for a program that ran, when the requests were seen (an end of
+// 0: no work was): sets the requests' work and wake-ups, and the machine's of
+// those kinds that were seen often enough.
+void FindWakeUps(std::vector<PlayedTimes> seen, std::size_t enough,
+                 PlayedProgram& program, PlayedMachine& machine);
 
 }  // namespace d2l
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -69,13 +70,10 @@ TEST(PlayTest, StreamsTakeTurnsOnACore) {
 TEST(PlayTest, AWakeUpOfAnotherKindIsTheMachines) {
   PlayedMachine machine;
   machine.sleeps_after = 10;
-  const auto set = [&](WakeUp kind, double seconds) {
-    machine.wake_up[static_cast<std::size_t>(kind)] = seconds;
-  };
-  set(WakeUp::kBehind, 0.25);
-  set(WakeUp::kSoon, 1);
-  set(WakeUp::kLate, 5);
-  set(WakeUp::kReturnSoon, 0.5);
+  machine.wake_up = {{WakeUp::kBehind, 0.25},
+                     {WakeUp::kSoon, 1},
+                     {WakeUp::kLate, 5},
+                     {WakeUp::kReturnSoon, 0.5}};
   std::vector<PlayedRequest> requests = {{2, 4}, {1, 4}, {1, 4}};
   for (PlayedRequest& request : requests) request.wake_up = {WakeUp::kSoon, 3};
   // The worker sleeps first; then 0.25 behind the one before, twice.
@@ -101,7 +99,7 @@ TEST(PlayTest, ThePathLeadsFromTheEndToTheBegin) {
   const Played played = Play(program, {});
   EXPECT_EQ(played.seconds, 8);
   // Work 3, asked for behind the wait for work 0.
-  const std::vector<PlayedNode> path = PathOf(program, played);
+  const std::vector<PlayedNode> path = PathOf(played);
   const std::vector<std::pair<int, bool>> expected = {
       {3, true}, {3, false}, {0, true}, {0, false}};
   ASSERT_EQ(path.size(), expected.size());
@@ -303,10 +301,65 @@ TEST(PlayTest, PlaysRandomProgramsAsAClockDoes) {
     const Played played = Play(program, machine);
     ASSERT_EQ(played.seconds, *expected) << seed;
     double path = 0;
-    for (const PlayedNode& node : PathOf(program, played)) path += node.seconds;
+    for (const PlayedNode& node : PathOf(played)) path += node.seconds;
     ASSERT_EQ(path, played.seconds) << seed;
   }
   EXPECT_LT(endless, 1000);
+}
+
+// Wake-ups that are found in the times of a play make these times again.
+TEST(PlayTest, WakeUpsAreFoundInTheTimesThatTheyMake) {
+  PlayedMachine machine;
+  machine.sleeps_after = 10;
+  machine.wake_up = {
+      {WakeUp::kBehind, 1.0 / 64},    {WakeUp::kSoon, 1.0 / 32},
+      {WakeUp::kLate, 1.0 / 16},      {WakeUp::kEvent, 1.0 / 8},
+      {WakeUp::kReturnSoon, 1.0 / 4}, {WakeUp::kReturnLate, 1.0 / 2}};
+  std::map<WakeUp, double> all;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](int n) { return static_cast<int>(random() % n); };
+    PlayedProgram program;
+    for (int s = 1 + below(4); s > 0; --s) {
+      program.device_of.push_back(below(2));
+    }
+    for (int i = 0; i < 40; ++i) {
+      PlayedRequest request;
+      request.ask = below(4) == 0 ? 20 * below(2) : below(3);
+      request.stream = below(static_cast<int>(program.device_of.size()));
+      request.work = below(5) == 0 ? 0 : 1 + below(20);
+      request.beside = request.work == 0 || below(4) == 0;
+      if (i > 0 && below(3) == 0) request.after = {below(i)};
+      if (below(5) == 0) request.awaits = {below(i + 1)};
+      // Of no kind that it can have, so it is the machine's.
+      if (request.work > 0) request.wake_up.kind = WakeUp::kReturnSoon;
+      request.return_from_wait.kind = WakeUp::kSoon;
+      program.requests.push_back(request);
+    }
+    machine.cores = below(2);
+    const Played played = Play(program, machine);
+    std::vector<PlayedTimes> seen = played.times;
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      PlayedRequest& request = program.requests[i];
+      request.wake_up = request.return_from_wait = {};
+      if (std::exchange(request.work, 0) == 0) seen[i].end = 0;
+    }
+    PlayedMachine found;
+    found.cores = machine.cores;
+    found.sleeps_after = machine.sleeps_after;
+    FindWakeUps(seen, 1, program, found);
+    for (const auto& [kind, seconds] : found.wake_up) {
+      ASSERT_EQ(seconds, machine.wake_up[kind]) << seed;
+      all[kind] = seconds;
+    }
+    found.wake_up = {};  // each request has its own
+    const Played again = Play(program, found);
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      ASSERT_EQ(again.times[i].end, played.times[i].end) << seed << ", " << i;
+      ASSERT_EQ(again.times[i].returned, played.times[i].returned) << seed;
+    }
+  }
+  EXPECT_EQ(all, machine.wake_up);
 }
 
 }  // namespace

@@ -1,16 +1,10 @@
 #include "common/profiler/program_recorder.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
-#include <limits>
 #include <map>
-#include <set>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -29,38 +23,6 @@
 #include "common/ops/primitive/record.h"
 
 namespace d2l {
-namespace {
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + values.size() / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// Work that a device did.
-struct Interval {
-  double begin, end;
-  int stream;
-};
-
-// When work that could have begun at `ready`, and did at `begin`, got one of so
-// many cores. all: what the device did, by begin.
-double CoreAt(const std::vector<Interval>& all, int stream, int cores,
-              double ready, double begin) {
-  std::set<int> others;
-  double free = ready;
-  auto other = std::lower_bound(
-      all.begin(), all.end(), begin,
-      [](const Interval& one, double time) { return one.begin < time; });
-  while (other != all.begin() && (--other)->end > ready) {
-    if (other->stream == stream) continue;
-    others.insert(other->stream);
-    if (other->end <= begin) free = std::max(free, other->end);
-  }
-  return static_cast<int>(others.size()) >= cores ? free : ready;
-}
-
-}  // namespace
 
 class ProgramRecorder::Log : private OpListener, private DeviceListener {
  public:
@@ -83,65 +45,57 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     for (Stream* stream : streams) stream->Record().state()->Block();
   }
 
-  // Of the streams, in the order in which they were seen.
-  std::vector<Device> Devices() {
+  std::vector<Device> devices() {
     const MutexLock lock(mutex_);
-    std::vector<Device> devices;
-    for (const OfStream& of : streams_) {
-      const Device device = of.stream->device();
-      if (std::count(devices.begin(), devices.end(), device) == 0) {
-        devices.push_back(device);
-      }
-    }
-    return devices;
+    return devices_;
   }
-  // measured: for wake-ups that the program does not show often enough; may be
-  // null.
-  RecordedProgram Build(const PlayedMachine* measured);
+  // machine: for wake-ups that the program does not show often enough.
+  RecordedProgram Build(const PlayedMachine& machine, std::size_t enough);
 
  private:
+  using Kind = PlayedRequest::Kind;
   // A request as it was seen; times in ticks, but for those of stamps.
   struct Entry {
     PlayedRequest request;
     int previous = -1;       // of its thread
     std::uint64_t slot = 0;  // its number in the stream
-    std::size_t waits = 0;   // of the stream for events, before it
     const OpStamps* stamps = nullptr;
     std::int64_t asks = 0, then = 0;  // what these took
-    std::int64_t asked = 0, waits_from = 0, returned = 0;
+    std::int64_t asked = 0, returned = 0;
   };
+  // Its own time is the clock's, less what is left out.
   struct Thread {
     int number = 0;
-    std::int64_t last = 0;   // when the last call of this had returned
-    std::int64_t own = 0;    // what the program did since its last entry
-    std::int64_t calls = 0;  // what its calls took
-    int entry = -1;          // the last
-    std::vector<int> unclaimed = {};  // waits whose line is not known yet
+    int entry = -1;             // the last
+    std::int64_t left_out = 0;  // what calls of this took, and waits for room
+    std::int64_t seen = 0;      // in its own time: the entries have what it did
     // Of the operation that is being asked for.
     OpStamps* stamps = nullptr;
-    std::int64_t before_stamps = 0, stamps_at = 0;
+    std::int64_t left_out_before = 0;
   };
-  // While it lives, this is called, which is not the program's time.
+  // While it lives, what the thread does since `begin` is left out.
   struct Call {
     Thread& thread;
-    const std::int64_t now;
-    ~Call() { thread.last = NowTicks(); }
+    const std::int64_t begin;
+    ~Call() { thread.left_out += NowTicks() - begin; }
   };
   struct OfStream {
     Stream* stream;
+    int device;  // in devices_
     std::vector<int> entries = {};
     std::vector<int> events = {};  // that it waits for, before its next entry
   };
 
-  static std::int64_t From(std::int64_t begin, std::int64_t end) {
-    return std::max<std::int64_t>(0, end - begin);
-  }
-
   Thread& ThisThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const int number = static_cast<int>(threads_.size());
-    return threads_
-        .emplace(std::this_thread::get_id(), Thread{number, begin_ticks_})
-        .first->second;
+    const auto [found, first] =
+        threads_.try_emplace(std::this_thread::get_id());
+    Thread& thread = found->second;
+    if (first) {
+      thread.number = static_cast<int>(threads_.size()) - 1;
+      thread.seen = begin_ticks_;
+      AddEmpty(thread, begin_ticks_);
+    }
+    return thread;
   }
 
   int IndexOf(Stream* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -149,35 +103,48 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
         std::find_if(streams_.begin(), streams_.end(),
                      [&](const OfStream& of) { return of.stream == stream; });
     const auto index = static_cast<int>(found - streams_.begin());
-    if (found == streams_.end()) streams_.push_back({stream});
+    if (found != streams_.end()) return index;
+    const Device device = stream->device();
+    const auto known = std::find(devices_.begin(), devices_.end(), device);
+    streams_.push_back({stream, static_cast<int>(known - devices_.begin())});
+    if (known == devices_.end()) devices_.push_back(device);
     return index;
   }
 
-  Entry& Add(Thread& thread, int stream, std::uint64_t slot, std::int64_t asked)
+  // Until then, in its own time, the thread asked for nothing.
+  void SeeOwn(Thread& thread, std::int64_t until)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    // What a thread did before it asked for anything is behind an empty one.
-    for (bool first = thread.entry < 0;; first = false) {
-      if (thread.entry >= 0) {
-        entries_[thread.entry].then += std::exchange(thread.own, 0);
-      }
-      entries_.push_back({});
-      Entry& entry = entries_.back();
-      entry.request.thread = thread.number;
-      entry.request.stream = first ? PlayedRequest::kHost : stream;
-      entry.request.beside = true;
-      entry.previous =
-          std::exchange(thread.entry, static_cast<int>(entries_.size()) - 1);
-      if (first) continue;
-      entry.slot = slot;
-      entry.asks = std::exchange(thread.calls, 0);
-      entry.asked = entry.waits_from = entry.returned = asked;
-      if (stream < 0) return entry;
-      OfStream& of = streams_[stream];
-      entry.request.after = std::exchange(of.events, {});
-      entry.waits = entry.request.after.size();
-      of.entries.push_back(thread.entry);
-      return entry;
+    const auto own = std::max<std::int64_t>(0, until - thread.seen);
+    entries_[thread.entry].then += own;
+    thread.seen += own;
+  }
+
+  Entry& AddEmpty(Thread& thread, std::int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Entry& entry = entries_.emplace_back();
+    entry.request.thread = thread.number;
+    entry.request.stream = PlayedRequest::kHost;
+    entry.request.beside = true;
+    entry.previous =
+        std::exchange(thread.entry, static_cast<int>(entries_.size()) - 1);
+    entry.asked = entry.returned = now;
+    return entry;
+  }
+
+  Entry& Add(Thread& thread, std::int64_t now, Stream* on, std::uint64_t slot,
+             const char* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Entry& entry = AddEmpty(thread, now);
+    entry.slot = slot;
+    entry.request.stream = IndexOf(on);
+    entry.request.name = name;
+    OfStream& of = streams_[entry.request.stream];
+    entry.request.after = std::exchange(of.events, {});
+    if (!of.entries.empty()) {
+      entry.request.slots =
+          static_cast<int>(slot - entries_[of.entries.back()].slot);
     }
+    of.entries.push_back(thread.entry);
+    return entry;
   }
 
   bool wants_times() const override { return true; }
@@ -185,40 +152,30 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   OpStamps* NewStamps(Stream& stream) override {
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
-    Thread& thread = ThisThread();
-    const Call call{thread, now};
-    IndexOf(&stream);
-    // A request before that failed was the program's time.
-    if (thread.stamps != nullptr) {
-      thread.own += thread.stamps_at - thread.before_stamps;
-    }
-    thread.stamps = &stamps_.emplace_back();
-    thread.before_stamps = thread.last;
-    thread.stamps_at = now;
-    return thread.stamps;
+    const Call call{ThisThread(), now};
+    IndexOf(&stream);  // it is waited for, even if the request fails
+    call.thread.left_out_before = call.thread.left_out;
+    return call.thread.stamps = &stamps_.emplace_back();
   }
 
   void OnOp(const OpRecord& record) override {
+    if (record.host_begin == 0) return;  // it began before this
     const MutexLock lock(mutex_);
     Thread& thread = ThisThread();
-    const Call call{thread, 0};
-    const bool stamped = record.stream != nullptr && thread.stamps != nullptr;
-    const std::int64_t before = stamped ? thread.before_stamps : thread.last;
-    const std::int64_t begin = std::max(before, record.host_begin);
-    thread.own += begin - before;
-    if (!stamped) {
-      thread.calls += From(begin, record.host_end);
-      return;
-    }
-    thread.calls +=
-        From(begin, thread.stamps_at) + From(thread.last, record.host_end);
-    Entry& entry =
-        Add(thread, IndexOf(record.stream), record.number, record.host_end);
+    const Call call{thread, record.host_end};
+    const bool launched = record.stream != nullptr && thread.stamps != nullptr;
+    SeeOwn(thread, record.host_begin -
+                       (launched ? thread.left_out_before : thread.left_out));
+    Entry& entry = launched ? Add(thread, record.host_end, record.stream,
+                                  record.number, record.primitive->name())
+                            : AddEmpty(thread, record.host_end);
+    const std::int64_t asked = record.host_end - thread.left_out;
+    entry.asks = asked - std::exchange(thread.seen, asked);
+    if (!launched) return;
     entry.stamps = std::exchange(thread.stamps, nullptr);
     PlayedRequest& request = entry.request;
+    request.kind = Kind::kOperation;
     request.beside = record.stream->device().type() != DeviceType::kCpu;
-    request.movable = true;
-    request.name = record.primitive->name();
     request.at =
         record.requested_by.known() ? record.requested_by : record.requested_at;
     request.cost = record.primitive->Cost(record.inputs, record.output);
@@ -233,15 +190,15 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     if (record.stamps == nullptr) return;  // OnOrder is told
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
-    Thread& thread = ThisThread();
-    const Call call{thread, now};
-    thread.own += now - thread.last;
-    Entry& entry = Add(thread, IndexOf(record.stream), record.number, now);
+    const Call call{ThisThread(), now};
+    SeeOwn(call.thread, now - call.thread.left_out);
+    const bool copy = record.kind == StreamRecord::Kind::kCopy;
+    Entry& entry = Add(call.thread, now, record.stream, record.number,
+                       copy ? "copy" : "host_callback");
     OpStamps& stamps = stamps_.emplace_back();
     stamps.next = std::exchange(*record.stamps, &stamps);
     entry.stamps = &stamps;
-    entry.request.name =
-        record.kind == StreamRecord::Kind::kCopy ? "copy" : "host_callback";
+    entry.request.kind = copy ? Kind::kCopy : Kind::kCallback;
     entry.request.at = record.requested_at;
     entry.request.cost.bytes = static_cast<std::int64_t>(record.bytes);
   }
@@ -251,87 +208,77 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     const MutexLock lock(mutex_);
     Thread& thread = ThisThread();
     const Call call{thread, now};
-    if (record.kind == OrderRecord::Kind::kHostWait) {
-      AddWait(thread, record, now);
-      return;
-    }
-    thread.calls += now - thread.last;
-    const int stream = IndexOf(record.stream);
+    const bool wait = record.kind == OrderRecord::Kind::kHostWait;
+    if (wait) AddWait(thread, record, now);
+    SeeOwn(thread, now - thread.left_out);
     if (record.kind == OrderRecord::Kind::kRecord) {
-      Add(thread, stream, record.number - 1, now).request.name = "record";
+      Add(thread, now, record.stream, record.number - 1, "record");
       events_[record.event] = thread.entry;
-    } else if (const auto event = events_.find(record.event);
-               event != events_.end()) {
-      streams_[stream].events.push_back(event->second);
+    } else if (record.kind == OrderRecord::Kind::kWait) {
+      const auto event = events_.find(record.event);
+      if (event == events_.end()) return;
+      streams_[IndexOf(record.stream)].events.push_back(event->second);
     }
   }
 
   void AddWait(Thread& thread, const OrderRecord& record, std::int64_t now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     int awaited = -1;
-    const int before = thread.entry;
-    if (record.stream == nullptr) {
-      const auto event = events_.find(record.event);
-      if (event != events_.end()) awaited = event->second;
-    } else {
-      const int stream = IndexOf(record.stream);
-      const OfStream& of = streams_[stream];
+    const PlayedRequest before = entries_[thread.entry].request;
+    const std::int64_t from = thread.seen + thread.left_out;
+    if (const auto event = events_.find(record.event); event != events_.end()) {
+      awaited = event->second;
+    } else if (record.stream != nullptr) {
+      const OfStream& of = streams_[IndexOf(record.stream)];
       // The last below this number. If nothing is behind it, work that takes no
       // time stands for all that was asked of the stream.
       auto last = of.entries.rbegin();
       const auto end = of.entries.rend();
       while (last != end && entries_[*last].slot >= record.number) ++last;
       if (last == of.entries.rbegin() && (last != end || !of.events.empty())) {
-        Add(thread, stream, record.number - 1, thread.last).request.name =
-            "record";
+        Add(thread, from, record.stream, record.number - 1, "record");
         awaited = thread.entry;
       } else if (last != end) {
         awaited = *last;
       }
     }
-    if (awaited < 0) {
-      thread.own += now - thread.last;
-      return;
-    }
-    Entry& entry = Add(thread, PlayedRequest::kHost, 0, thread.last);
+    if (awaited < 0) return;
+    Entry& entry = AddEmpty(thread, from);
     entry.request.awaits = {awaited};
     entry.returned = now;
-    if (before >= 0) {  // unless it is a call that tells its line
-      entry.request.name = entries_[before].request.name;
-      entry.request.at = entries_[before].request.at;
-    }
-    thread.unclaimed.push_back(thread.entry);
+    // Unless it is a call that tells its line.
+    entry.request.kind = before.kind;
+    entry.request.name = before.name;
+    entry.request.at = before.at;
+    thread.seen = now - thread.left_out;
   }
 
   // The last waits were in a call, from `begin` on.
   void Claim(const char* name, SourceLocation at, std::int64_t begin) {
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
-    Thread& thread = ThisThread();
-    const Call call{thread, now};
-    for (const int number : std::exchange(thread.unclaimed, {})) {
-      Entry& entry = entries_[number];
-      if (entry.returned < begin) continue;  // of a copy before
+    const Call call{ThisThread(), now};
+    for (int i = call.thread.entry; i >= 0; i = entries_[i].previous) {
+      Entry& entry = entries_[i];
+      if (entry.returned < begin) break;
+      if (entry.request.awaits.empty()) continue;
+      entry.request.kind = Kind::kOther;
       entry.request.name = name;
       entry.request.at = at;
-      if (begin <= entry.waits_from) continue;
-      entries_[entry.previous].then += begin - entry.waits_from;
-      entry.waits_from = begin;
+      if (begin <= entry.asked) continue;
+      entries_[entry.previous].then += begin - entry.asked;
+      entry.asked = begin;
     }
-    thread.own += now - thread.last;
+    SeeOwn(call.thread, now - call.thread.left_out);
   }
 
   void OnWait(const WaitRecord& record) noexcept override {
-    if (!record.for_room) {
+    if (record.full_queue == 0) {
       return Claim(record.what, record.requested_at, record.host_begin);
     }
     const MutexLock lock(mutex_);
-    Thread& thread = ThisThread();
-    const Call call{thread, 0};
-    thread.calls += From(thread.last, record.host_begin);
-    // "front end blocked: queue full 4096/4096"
-    const char* const bound = std::strrchr(record.what, '/');
-    if (bound != nullptr) queue_ = std::atoll(bound + 1);
+    const Call call{ThisThread(), record.host_begin};
+    queue_ = static_cast<std::int64_t>(record.full_queue);
   }
 
   void AfterRead(const ReadRecord& record) override {
@@ -346,127 +293,49 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::deque<OpStamps> stamps_ ABSL_GUARDED_BY(mutex_);
   std::vector<OfStream> streams_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Device> devices_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, int> events_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, int> writers_ ABSL_GUARDED_BY(mutex_);
   std::int64_t queue_ ABSL_GUARDED_BY(mutex_) =
       StreamOptions().max_queued_operations;  // or that of one that was full
 };
 
-RecordedProgram ProgramRecorder::Log::Build(const PlayedMachine* measured) {
+RecordedProgram ProgramRecorder::Log::Build(const PlayedMachine& machine,
+                                            std::size_t enough) {
   const TickScale end;
   RecordedProgram recorded;
-  recorded.devices = Devices();
+  recorded.machine = machine;
   const MutexLock lock(mutex_);
+  recorded.machine.queue = queue_;
+  recorded.devices = devices_;
   PlayedProgram& program = recorded.program;
-  PlayedMachine& machine = recorded.machine;
-  const std::vector<Device>& devices = recorded.devices;
-  if (measured != nullptr) machine = *measured;
-  machine.queue = queue_;
   for (const OfStream& of : streams_) {
-    const Device device = of.stream->device();
-    const auto found = std::find(devices.begin(), devices.end(), device);
-    program.device_of.push_back(static_cast<int>(found - devices.begin()));
+    program.device_of.push_back(of.device);
     program.streams.push_back(of.stream->name());
-    const DeviceInfo& info = GetDeviceInfo(device);
-    if (info.kind == DeviceKind::kVirtual) machine.cores = info.cores;
+    const DeviceInfo& info = GetDeviceInfo(of.stream->device());
+    if (info.kind == DeviceKind::kVirtual) recorded.machine.cores = info.cores;
   }
+  const auto since_begin = [&](std::int64_t nanos) {
+    return 1e-9 * static_cast<double>(nanos - begin_.nanos());
+  };
   const auto at = [&](std::int64_t ticks) {
-    return 1e-9 * static_cast<double>(TickScale::ToNanos(ticks, begin_, end) -
-                                      begin_.nanos());
+    return since_begin(TickScale::ToNanos(ticks, begin_, end));
   };
-  const auto seconds = [&](std::int64_t ticks) {
-    return at(begin_ticks_ + ticks) - at(begin_ticks_);
-  };
-  const auto stamp = [&](const std::atomic<std::int64_t>& nanos) {
-    return 1e-9 * static_cast<double>(nanos.load(std::memory_order_acquire) -
-                                      begin_.nanos());
-  };
-  std::vector<std::vector<Interval>> work(devices.size());
+  std::vector<PlayedTimes> seen;
   for (const Entry& entry : entries_) {
-    if (entry.stamps == nullptr || entry.request.beside) continue;
-    const int stream = entry.request.stream;
-    work[program.device_of[stream]].push_back(
-        {stamp(entry.stamps->begin), stamp(entry.stamps->end), stream});
-  }
-  for (std::vector<Interval>& all : work) {
-    std::sort(all.begin(), all.end(), [](const Interval& a, const Interval& b) {
-      return a.begin < b.begin;
-    });
-  }
-  struct Progress {
-    double free = 0;
-    double idle_since = -std::numeric_limits<double>::infinity();
-    std::uint64_t slot = 0;
-    bool any = false;
-  };
-  std::vector<Progress> streams(streams_.size());
-  std::vector<double> ends;  // of the work of each entry
-  std::array<std::vector<double>, kWakeUps> seen;
-  const auto see = [&seen](WakeUp kind, double seconds) {
-    seen[static_cast<std::size_t>(kind)].push_back(std::max(0.0, seconds));
-    return RecordedWakeUp{kind, std::max(0.0, seconds)};
-  };
-  for (const Entry& entry : entries_) {
-    program.requests.push_back(entry.request);
-    PlayedRequest& request = program.requests.back();
-    request.ask = seconds(entry.asks);
-    request.then = seconds(entry.then);
-    const double asked = at(entry.asked);
-    double ended = asked;
-    if (request.stream >= 0) {
-      Progress& stream = streams[request.stream];
-      const std::uint64_t places = stream.any ? entry.slot - stream.slot : 1;
-      request.slots = static_cast<int>(places);
-      double events = 0;
-      for (const int event : request.after) {
-        events = std::max(events, ends[event]);
-      }
-      double ready = std::max({asked, stream.free, events});
-      ended = ready;
-      if (entry.stamps != nullptr && entry.stamps->end > 0) {
-        const double begin = stamp(entry.stamps->begin);
-        ended = stamp(entry.stamps->end);
-        request.work = ended - begin;
-        WakeUp kind =
-            WakeUpOf(asked, stream.idle_since, events, machine.sleeps_after);
-        if (!request.beside) {
-          const double core =
-              CoreAt(work[program.device_of[request.stream]], request.stream,
-                     machine.cores, ready, begin);
-          if (core > ready) ready = core, kind = WakeUp::kBehind;
-        }
-        if (places > 1 + entry.waits) {
-          request.work = ended - std::min(ready, begin);  // with what else ran
-        } else {
-          request.wake_up = see(kind, begin - ready);
-        }
-        stream.idle_since = ended;
-      }
-      stream = {ended, stream.idle_since, entry.slot, true};
+    PlayedRequest& request = program.requests.emplace_back(entry.request);
+    request.ask = at(begin_ticks_ + entry.asks) - at(begin_ticks_);
+    request.then = at(begin_ticks_ + entry.then) - at(begin_ticks_);
+    PlayedTimes& times = seen.emplace_back();
+    times.asked = at(entry.asked);
+    times.returned = at(entry.returned);
+    if (entry.stamps != nullptr && entry.stamps->end > 0) {
+      times.end = since_begin(entry.stamps->end);
+      times.begin = since_begin(entry.stamps->begin);
     }
-    ends.push_back(ended);
-    recorded.seconds = std::max({recorded.seconds, ended, at(entry.returned)});
-    if (request.awaits.empty()) continue;
-    const double from = at(entry.waits_from), until = ends[request.awaits[0]];
-    if (until <= from) continue;
-    const bool late = until - from > machine.sleeps_after;
-    request.return_from_wait =
-        see(late ? WakeUp::kReturnLate : WakeUp::kReturnSoon,
-            at(entry.returned) - until);
+    recorded.seconds = std::max({recorded.seconds, times.end, times.returned});
   }
-  // Whether the program shows enough of a kind.
-  const auto shows = [&](WakeUp kind) {
-    return seen[static_cast<std::size_t>(kind)].size() >=
-           (measured == nullptr ? 1 : 9);
-  };
-  for (int kind = 1; kind < kWakeUps; ++kind) {
-    // One that does not wait shows workers that are hardly ever idle.
-    if (!shows(WakeUp(kind)) ||
-        (WakeUp(kind) == WakeUp::kSoon && !shows(WakeUp::kReturnSoon))) {
-      continue;
-    }
-    machine.wake_up[kind] = Median(seen[kind]);
-  }
+  FindWakeUps(std::move(seen), enough, program, recorded.machine);
   return recorded;
 }
 
@@ -487,11 +356,11 @@ PlayedMachine ProgramRecorder::Measure(const std::vector<Device>& devices) {
     Log log;
     program();
     log.Stop();
-    return log.Build(nullptr).machine;
+    return log.Build({}, 1).machine;
   };
   // No thread idles for long; all do for as long as an operation takes; for
   // long.
-  const PlayedMachine busy = record([&] {
+  PlayedMachine busy = record([&] {
     for (int i = 0; i < kInTurn; ++i) WaitToRead(small + 1);
   });
   PlayedMachine machine = record([&] {
@@ -509,27 +378,23 @@ PlayedMachine ProgramRecorder::Measure(const std::vector<Device>& devices) {
       }
     }
   });
-  const auto of = [](auto& one, WakeUp kind) -> auto& {
-    return one.wake_up[static_cast<std::size_t>(kind)];
-  };
-  const double soon = of(machine, WakeUp::kReturnSoon);
+  const double soon = machine.wake_up[WakeUp::kReturnSoon];
   // A worker waits for another's event as the front end for a result.
-  of(machine, WakeUp::kEvent) = soon;
-  if (soon < 3 * of(busy, WakeUp::kReturnSoon)) return machine;
+  machine.wake_up[WakeUp::kEvent] = soon;
+  if (soon < 3 * busy.wake_up[WakeUp::kReturnSoon]) return machine;
   // With more workers than cores threads sleep almost at once.
   machine.sleeps_after = 6e-6;
-  of(machine, WakeUp::kLate) = of(machine, WakeUp::kSoon);
-  of(machine, WakeUp::kSoon) = of(busy, WakeUp::kSoon);
-  of(machine, WakeUp::kReturnSoon) = of(busy, WakeUp::kReturnSoon);
+  machine.wake_up[WakeUp::kLate] = machine.wake_up[WakeUp::kSoon];
+  for (const WakeUp kind : {WakeUp::kSoon, WakeUp::kReturnSoon}) {
+    machine.wake_up[kind] = busy.wake_up[kind];
+  }
   return machine;
 }
 
 RecordedProgram ProgramRecorder::Stop() {
   log_->Stop();
-  const std::vector<Device> devices = log_->Devices();
-  if (devices.empty()) return log_->Build(nullptr);
-  const PlayedMachine measured = Measure(devices);
-  return log_->Build(&measured);
+  const std::vector<Device> devices = log_->devices();
+  return devices.empty() ? RecordedProgram() : log_->Build(Measure(devices), 9);
 }
 
 }  // namespace d2l

@@ -67,7 +67,7 @@ TEST_P(ProgramRecorderTest, AnOperationHasItsLineWorkAndInputs) {
   EXPECT_GT(requests[first].work, 0);
   EXPECT_GT(requests[first].ask, 0);
   EXPECT_GT(requests[first].cost.flop, 0);
-  EXPECT_TRUE(requests[first].movable);
+  EXPECT_EQ(requests[first].kind, PlayedRequest::Kind::kOperation);
   EXPECT_THAT(requests[first].inputs, IsEmpty());
   EXPECT_THAT(requests[second].inputs, ElementsAre(first));
   EXPECT_THAT(recorded.devices, ElementsAre(GetParam()));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,39 +15,122 @@
 namespace d2l {
 namespace {
 
-bool IsCopy(const PlayedRequest& request) {
-  return request.stream >= 0 && std::strcmp(request.name, "copy") == 0;
-}
-bool IsCallback(const PlayedRequest& request) {
-  return std::strcmp(request.name, "host_callback") == 0;
-}
+using Kind = PlayedRequest::Kind;
 
-// ---- More and fewer devices.
+struct Chain {
+  double front_end = 0;
+  std::map<std::string, std::pair<int, double>> work;  // how many, how long
+};
 
-PlayedProgram OnFewer(PlayedProgram program, int devices) {
-  // Streams of a number, on a device.
-  std::map<std::pair<int, int>, int> targets;
-  std::vector<int> of_device(program.device_of.size(), 0);
-  std::vector<int> to(program.device_of.size());
-  for (std::size_t s = 0; s < to.size(); ++s) {
-    int& device = program.device_of[s];
-    const int number = of_device[device]++;
-    device %= devices;
-    to[s] = targets.emplace(std::pair{device, number}, s).first->second;
+Chain ChainOf(const PlayedProgram& program, const Played& played) {
+  Chain chain;
+  for (const PlayedNode& node : PathOf(played)) {
+    const PlayedRequest& request = program.requests[node.request];
+    if (!node.work || request.work == 0) {
+      chain.front_end += node.seconds;
+      continue;
+    }
+    auto& [count, seconds] = chain.work[request.name];
+    ++count;
+    seconds += node.seconds;
   }
-  for (PlayedRequest& request : program.requests) {
-    if (request.stream >= 0) request.stream = to[request.stream];
+  return chain;
+}
+
+std::string Longest(const Chain& chain) {
+  const auto longest = std::max_element(
+      chain.work.begin(), chain.work.end(), [](const auto& a, const auto& b) {
+        return a.second.second < b.second.second;
+      });
+  if (longest == chain.work.end() || longest->second.second < chain.front_end) {
+    return Say("the front end takes %s", FormatDuration(chain.front_end));
+  }
+  return Say("a chain of %d %s takes %s", longest->second.first, longest->first,
+             FormatDuration(longest->second.second));
+}
+
+std::string Part(const Chain& chain, const std::string& name) {
+  const auto found = chain.work.find(name);
+  if (found == chain.work.end()) return Say("the longest chain has none");
+  return Say("they are %s of the longest chain",
+             FormatDuration(found->second.second));
+}
+
+// "lesson.cc:12"
+std::string Line(SourceLocation at) {
+  const std::string text = at.ToString();
+  return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
+}
+
+double RoomSeconds(const Played& played) {
+  double seconds = 0;
+  for (const PlayedTimes& times : played.times) seconds += times.room;
+  return seconds;
+}
+
+// By the figures that the course's notebooks print.
+PlayedMachine CoursesMachine() {
+  PlayedMachine machine;
+  machine.ask = 1.8384 / 40'000;          // 000: products of 100 x 100, on both
+  machine.flop_per_second = 2e10 / 2e-3;  // 004: ten of 1000 x 1000
+  machine.bytes_per_second = 500e9;       // the book's GPU, 13.4.5
+  machine.link_bytes_per_second = 16e9;   // and PCIe
+  machine.queue = 1024;
+  machine.kernel = 2e-6;
+  return machine;
+}
+
+// By NVIDIA's data sheet.
+PlayedMachine TwoH100() {
+  PlayedMachine machine;
+  machine.flop_per_second = 67e12;
+  machine.bytes_per_second = 3.35e12;
+  machine.link_bytes_per_second = 64e9;
+  // No data sheet has these.
+  machine.ask = 4e-6;
+  machine.kernel = 2e-6;
+  machine.queue = 512;
+  machine.wake_up = {{WakeUp::kBehind, 1e-6},     {WakeUp::kSoon, 5e-6},
+                     {WakeUp::kLate, 5e-6},       {WakeUp::kEvent, 5e-6},
+                     {WakeUp::kReturnSoon, 5e-6}, {WakeUp::kReturnLate, 5e-6}};
+  return machine;
+}
+
+}  // namespace
+
+PlayedProgram WithFreeRequests(PlayedProgram program) {
+  for (PlayedRequest& request : program.requests) request.ask = 0;
+  return program;
+}
+
+PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at) {
+  std::set<int> asked;  // threads, for work behind this
+  for (std::size_t i = program.requests.size(); i-- > 0;) {
+    PlayedRequest& request = program.requests[i];
+    const bool behind = asked.count(request.thread) > 0;
+    if (request.work > 0) asked.insert(request.thread);
+    if (behind && request.at == at) request.awaits.clear();
+  }
+  return program;
+}
+
+PlayedProgram WithWaits(PlayedProgram program) {
+  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+    PlayedRequest& request = program.requests[i];
+    if (request.stream < 0 || request.work == 0) continue;
+    request.awaits = {static_cast<int>(i)};
+    request.return_from_wait = {WakeUp::kBehind, 0};  // no kind of return
   }
   return program;
 }
 
 // What is no operation goes to a stream that stands for the one that it was on:
 // it is after all operations that were asked of that before.
-PlayedProgram OnMore(PlayedProgram program, int devices) {
+PlayedProgram OnDevices(PlayedProgram program, int devices) {
   const int streams = static_cast<int>(program.device_of.size());
   std::set<int> with_others;  // streams
   for (const PlayedRequest& request : program.requests) {
-    if (!request.movable && request.work > 0) {
+    if (request.kind != Kind::kOperation && request.work > 0) {
       with_others.insert(request.stream);
     }
   }
@@ -59,7 +141,7 @@ PlayedProgram OnMore(PlayedProgram program, int devices) {
     PlayedRequest& request = program.requests[i];
     const int stream = request.stream;
     if (stream < 0) continue;
-    if (!request.movable) {
+    if (request.kind != Kind::kOperation) {
       request.stream = devices + stream;
       request.after.insert(request.after.end(), operations[stream].begin(),
                            operations[stream].end());
@@ -92,141 +174,10 @@ PlayedProgram OnMore(PlayedProgram program, int devices) {
   return program;
 }
 
-// ---- Why.
-
-struct Chain {
-  double front_end = 0;
-  std::map<std::string, std::pair<int, double>> work;  // how many, how long
-};
-
-Chain ChainOf(const PlayedProgram& program, const Played& played) {
-  Chain chain;
-  for (const PlayedNode& node : PathOf(program, played)) {
-    const PlayedRequest& request = program.requests[node.request];
-    if (!node.work || request.work == 0) {
-      chain.front_end += node.seconds;
-      continue;
-    }
-    auto& [count, seconds] = chain.work[request.name];
-    ++count;
-    seconds += node.seconds;
-  }
-  return chain;
-}
-
-std::string Longest(const Chain& chain) {
-  const auto longest = std::max_element(
-      chain.work.begin(), chain.work.end(), [](const auto& a, const auto& b) {
-        return a.second.second < b.second.second;
-      });
-  if (longest == chain.work.end() || longest->second.second < chain.front_end) {
-    return Say("the front end takes %s", FormatDuration(chain.front_end));
-  }
-  return Say("a chain of %d %s takes %s", longest->second.first, longest->first,
-             FormatDuration(longest->second.second));
-}
-
-std::string Part(const Chain& chain, const std::string& name) {
-  const auto found = chain.work.find(name);
-  if (found == chain.work.end()) return Say("the longest chain has none");
-  return Say("they are %s of the longest chain",
-             FormatDuration(found->second.second));
-}
-
-// How long a stream idles behind the waits of a line.
-struct Stall {
-  SourceLocation at;
-  int stream = 0;
-  double seconds = 0;
-};
-
-// The longest first. Of several waits between two works the longest counts.
-std::vector<Stall> StallsOf(const PlayedProgram& program,
-                            const Played& played) {
-  std::vector<Stall> stalls;
-  const auto seconds = [&](int wait) {
-    return wait < 0 ? 0
-                    : played.times[wait].returned - played.times[wait].asked;
-  };
-  std::vector<int> wait(program.device_of.size(), -1);  // since its last work
-  std::vector<double> end(wait.size(), 0);              // of that
-  for (int i = 0; i < static_cast<int>(program.requests.size()); ++i) {
-    const PlayedRequest& request = program.requests[i];
-    const PlayedTimes& times = played.times[i];
-    if (request.stream >= 0 && request.work > 0) {
-      const int longest = std::exchange(wait[request.stream], -1);
-      const double before = std::exchange(end[request.stream], times.end);
-      if (longest < 0) continue;
-      const SourceLocation at = program.requests[longest].at;
-      auto stall = std::find_if(stalls.begin(), stalls.end(), [&](auto& one) {
-        return one.at == at && one.stream == request.stream;
-      });
-      if (stall == stalls.end()) {
-        stall = stalls.insert(stall, {at, request.stream});
-      }
-      stall->seconds += std::max(
-          0.0, times.begin - std::max(before, played.times[longest].asked));
-    }
-    for (int& longest : wait) {
-      if (seconds(i) > seconds(longest)) longest = i;
-    }
-  }
-  std::stable_sort(
-      stalls.begin(), stalls.end(),
-      [](const Stall& a, const Stall& b) { return a.seconds > b.seconds; });
-  return stalls;
-}
-
-// "lesson.cc:12"
-std::string Line(SourceLocation at) {
-  const std::string text = at.ToString();
-  return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
-}
-
-double RoomSeconds(const Played& played) {
-  double seconds = 0;
-  for (const PlayedTimes& times : played.times) seconds += times.room;
-  return seconds;
-}
-
-}  // namespace
-
-PlayedProgram WithFreeRequests(PlayedProgram program) {
-  for (PlayedRequest& request : program.requests) request.ask = 0;
-  return program;
-}
-
-PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at) {
-  std::set<int> asked;  // threads, for work behind this
-  for (std::size_t i = program.requests.size(); i-- > 0;) {
-    PlayedRequest& request = program.requests[i];
-    const bool behind = asked.count(request.thread) > 0;
-    if (request.work > 0) asked.insert(request.thread);
-    if (behind && request.at == at) request.awaits.clear();
-  }
-  return program;
-}
-
-PlayedProgram WithWaits(PlayedProgram program) {
-  for (std::size_t i = 0; i < program.requests.size(); ++i) {
-    PlayedRequest& request = program.requests[i];
-    if (request.stream < 0 || request.work == 0) continue;
-    request.awaits = {static_cast<int>(i)};
-    request.return_from_wait = {WakeUp::kBehind, 0};  // no kind of return
-  }
-  return program;
-}
-
-PlayedProgram OnDevices(const PlayedProgram& program, int devices) {
-  const std::set<int> there(program.device_of.begin(), program.device_of.end());
-  return devices < static_cast<int>(there.size()) ? OnFewer(program, devices)
-                                                  : OnMore(program, devices);
-}
-
 PlayedProgram Faster(PlayedProgram program, double times,
-                     const std::function<bool(const PlayedRequest&)>& which) {
+                     const std::string& name) {
   for (PlayedRequest& request : program.requests) {
-    if (which(request)) request.work /= times;
+    if (request.name == name) request.work /= times;
   }
   return program;
 }
@@ -242,7 +193,7 @@ PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
     const OpCost& cost = request.cost;
     const auto bytes = static_cast<double>(cost.bytes);
     const double bound = BoundOf(cost, here).seconds;
-    if (IsCopy(request)) {
+    if (request.kind == Kind::kCopy) {
       request.work = machine.kernel + bytes / machine.link_bytes_per_second;
     } else if (bound > 0) {
       // As far from what is possible there as here.
@@ -256,61 +207,39 @@ PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
   return program;
 }
 
-PlayedMachine CoursesMachine() {
-  PlayedMachine machine;
-  machine.ask = 1.8384 / 40'000;          // 000: products of 100 x 100, on both
-  machine.flop_per_second = 2e10 / 2e-3;  // 004: ten of 1000 x 1000
-  machine.bytes_per_second = 500e9;       // the book's GPU, 13.4.5
-  machine.link_bytes_per_second = 16e9;   // and PCIe
-  machine.queue = 1024;
-  machine.kernel = 2e-6;
-  return machine;
-}
-
-PlayedMachine TwoH100() {
-  PlayedMachine machine;
-  machine.flop_per_second = 67e12;
-  machine.bytes_per_second = 3.35e12;
-  machine.link_bytes_per_second = 64e9;
-  // No data sheet has these.
-  machine.ask = 4e-6;
-  machine.kernel = 2e-6;
-  machine.queue = 512;
-  machine.wake_up.fill(5e-6);
-  machine.wake_up[static_cast<std::size_t>(WakeUp::kBehind)] = 1e-6;
-  return machine;
-}
-
-WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
-    : recorded_(std::move(recorded)) {
-  const PlayedProgram& program = recorded_.program;
-  const PlayedMachine& machine = recorded_.machine;
+WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
+    : recorded(std::move(of)) {
+  const PlayedProgram& program = recorded.program;
+  const PlayedMachine& machine = recorded.machine;
   const Played played = Play(program, machine);
   const Chain chain = ChainOf(program, played);
-  seconds_ = played.seconds;
+  seconds = played.seconds;
   const auto add = [&](std::string what, const PlayedProgram& changed,
                        const PlayedMachine& on, std::string because = "") {
     const Played other = Play(changed, on);
     if (because.empty()) because = Longest(ChainOf(changed, other));
-    changes_.push_back({std::move(what), other.seconds, std::move(because)});
+    changes.push_back({std::move(what), other.seconds, std::move(because)});
   };
-  const auto has = [&](bool (*which)(const PlayedRequest&)) {
-    return std::any_of(program.requests.begin(), program.requests.end(), which);
+  const auto has = [&](Kind kind, bool wait = false) {
+    return std::any_of(program.requests.begin(), program.requests.end(),
+                       [&](const auto& one) {
+                         return one.kind == kind && (one.stream < 0) == wait;
+                       });
   };
 
   const PlayedProgram free = WithFreeRequests(program);
   add(Say("enqueueing free"), free, machine,
-      Play(free, machine).seconds > 0.98 * seconds_
+      Play(free, machine).seconds > 0.98 * seconds
           ? Say("it is hidden behind the work")
           : Say("the front end takes %s of the longest chain",
                 FormatDuration(chain.front_end)));
   add(Say("a wait for each operation"), WithWaits(program), machine,
       Say("asking and work do not overlap"));
-  const int devices = static_cast<int>(recorded_.devices.size());
+  const int devices = static_cast<int>(recorded.devices.size());
   if (devices > 1) {
     add(Say("one device"), OnDevices(program, 1), machine);
   }
-  if (has([](const PlayedRequest& r) { return r.movable; })) {
+  if (has(Kind::kOperation)) {
     add(Say("%d devices", devices + 1), OnDevices(program, devices + 1),
         machine);
   }
@@ -323,82 +252,87 @@ WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
     add(Say("a queue of %d", queue), program, with,
         Say("the front end waits %s for room", FormatDuration(room)));
   }
-  if (has([](const PlayedRequest& r) {
-        return r.stream < 0 && !r.awaits.empty() &&
-               std::strcmp(r.name, "copy") == 0;
-      })) {
+  if (has(Kind::kCopy, /*wait=*/true)) {
     PlayedProgram pinned = program;
     for (PlayedRequest& request : pinned.requests) {
-      if (std::strcmp(request.name, "copy") == 0) request.awaits.clear();
+      if (request.kind == Kind::kCopy) request.awaits.clear();
     }
     add(Say("pinned memory"), pinned, machine, Say("copies return at once"));
   }
-  if (has(IsCopy)) {
-    add(Say("copies twice as fast"), Faster(program, 2, IsCopy), machine,
-        Part(chain, "copy"));
+  const auto add_faster = [&](const std::string& what,
+                              const std::string& name) {
+    add(what, Faster(program, 2, name), machine, Part(chain, name));
+  };
+  if (has(Kind::kCopy)) add_faster(Say("copies twice as fast"), "copy");
+  if (has(Kind::kCallback)) {
+    add_faster(Say("callbacks twice as fast"), "host_callback");
   }
-  if (has(IsCallback)) {
-    add(Say("callbacks twice as fast"), Faster(program, 2, IsCallback), machine,
-        Part(chain, "host_callback"));
-  }
-  // The kinds of operations that take longest, and the lines.
+  // The operations that take longest, and the waits that do.
   constexpr std::size_t kMost = 2;
-  std::map<std::string, double> kinds;
+  std::map<std::string, double> names;
   for (const PlayedRequest& request : program.requests) {
-    if (request.movable) kinds[request.name] += request.work;
+    if (request.kind == Kind::kOperation) names[request.name] += request.work;
   }
-  for (std::size_t i = 0; i < kMost && !kinds.empty(); ++i) {
+  for (std::size_t i = 0; i < kMost && !names.empty(); ++i) {
     const auto most = std::max_element(
-        kinds.begin(), kinds.end(),
+        names.begin(), names.end(),
         [](const auto& a, const auto& b) { return a.second < b.second; });
-    const std::string kind = most->first;
-    kinds.erase(most);
-    add(Say("%s twice as fast", kind),
-        Faster(program, 2,
-               [&](const PlayedRequest& r) { return kind == r.name; }),
-        machine, Part(chain, kind));
+    add_faster(Say("%s twice as fast", most->first), most->first);
+    names.erase(most);
   }
-  std::vector<SourceLocation> lines;
-  for (const Stall& stall : StallsOf(program, played)) {
-    if (lines.size() == kMost ||
-        std::find(lines.begin(), lines.end(), stall.at) != lines.end()) {
+  const auto longer = [](const Change& a, const Change& b) {
+    return a.seconds > b.seconds;
+  };
+  std::vector<Change> without;
+  std::set<std::string> lines;
+  for (const PlayedRequest& wait : program.requests) {
+    if (wait.awaits.empty() || !lines.insert(wait.at.ToString()).second) {
       continue;
     }
-    lines.push_back(stall.at);
-    add(Say("no wait in %s", Line(stall.at)), WithoutWaits(program, stall.at),
-        machine,
-        Say("%s idles %s behind it", program.streams[stall.stream],
-            FormatDuration(stall.seconds)));
+    const Played other = Play(WithoutWaits(program, wait.at), machine);
+    if (other.seconds >= seconds) continue;
+    std::vector<double> sooner(program.streams.size(), 0);  // is it done
+    for (std::size_t i = 0; i < program.requests.size(); ++i) {
+      const PlayedRequest& request = program.requests[i];
+      if (request.stream < 0 || request.work == 0) continue;
+      sooner[request.stream] = played.times[i].end - other.times[i].end;
+    }
+    const auto most = std::max_element(sooner.begin(), sooner.end());
+    without.push_back(
+        {Say("no wait in %s", Line(wait.at)), other.seconds,
+         Say("%s idles %s behind it", program.streams[most - sooner.begin()],
+             FormatDuration(*most))});
   }
+  std::stable_sort(without.begin(), without.end(), longer);
+  changes.insert(changes.end(), without.end() - std::min(kMost, without.size()),
+                 without.end());
   if (here.measured()) {
     const PlayedMachine course = CoursesMachine(), h100 = TwoH100();
     add(Say("the course's, SIMULATED"), OnMachine(program, course, here),
         course);
     add(Say("two H100, SIMULATED"), OnMachine(program, h100, here), h100);
   }
-  std::stable_sort(
-      changes_.begin(), changes_.end(),
-      [](const Change& a, const Change& b) { return a.seconds > b.seconds; });
+  std::stable_sort(changes.begin(), changes.end(), longer);
 }
 
 std::string WhatIf::ToText() const {
-  const PlayedProgram& program = recorded_.program;
+  const PlayedProgram& program = recorded.program;
   const auto operations =
       std::count_if(program.requests.begin(), program.requests.end(),
                     [](const PlayedRequest& r) { return r.work > 0; });
   std::string on;
-  for (const Device device : recorded_.devices) {
+  for (const Device device : recorded.devices) {
     on = on.empty() ? device.ToString()
                     : Say("%s and %s", on, device.ToString());
   }
   std::string text =
       Say("recorded: %d operations, %s, on %s; played again: %s", operations,
-          FormatDuration(recorded_.seconds), on, FormatDuration(seconds_)) +
+          FormatDuration(recorded.seconds), on, FormatDuration(seconds)) +
       "\n";
   const std::string what = Say("what would change");
   const std::string take = Say("it would take");
   std::size_t columns = TextColumns(what);
-  for (const Change& change : changes_) {
+  for (const Change& change : changes) {
     columns = std::max(columns, TextColumns(change.what));
   }
   const int width = static_cast<int>(TextColumns(take)) + 2;
@@ -408,7 +342,7 @@ std::string WhatIf::ToText() const {
                     Padded({"", second}, -width), "    ", third, "\n");
   };
   add(what, take, Say("because"));
-  for (const Change& change : changes_) {
+  for (const Change& change : changes) {
     add(change.what, FormatDuration(change.seconds), change.because);
   }
   return text;

@@ -22,7 +22,6 @@
 #ifndef D2L_COMMON_PROFILER_WHAT_IF_H_
 #define D2L_COMMON_PROFILER_WHAT_IF_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,26 +38,19 @@ PlayedProgram WithFreeRequests(PlayedProgram program);
 PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at);
 // The host waits for each operation, as with launch blocking.
 PlayedProgram WithWaits(PlayedProgram program);
-// The program on so many devices. If they are fewer than before, the streams of
-// the others are merged with those that have the same numbers on the devices
-// that are left. If they are more, each operation goes to the device where it
-// can begin first, given the data that it needs; moving data takes no time.
-PlayedProgram OnDevices(const PlayedProgram& program, int devices);
-// The work that `which` is true of is done so many times as fast.
+// The program on so many devices, each with one stream for operations. Each
+// goes where it can begin first, given the data that it needs; moving data
+// takes no time. What is no operation stays on streams of its own.
+PlayedProgram OnDevices(PlayedProgram program, int devices);
+// The work of that name, "matmul", is done so many times as fast.
 PlayedProgram Faster(PlayedProgram program, double times,
-                     const std::function<bool(const PlayedRequest&)>& which);
+                     const std::string& name);
 // The work of another machine: by how many operations and bytes it takes, and
 // the peaks of the one that it was recorded on.
 PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
                         const Peaks& here);
 
-// The course's, by the figures that its notebooks print; and two H100, by
-// NVIDIA's data sheet.
-PlayedMachine CoursesMachine();
-PlayedMachine TwoH100();
-
-class WhatIf {
- public:
+struct WhatIf {
   struct Change {
     std::string what;
     double seconds = 0;
@@ -67,21 +59,16 @@ class WhatIf {
 
   // here: of the machine that it was recorded on; none: no other machine is
   // played.
-  explicit WhatIf(RecordedProgram recorded, const Peaks& here = {});
+  explicit WhatIf(RecordedProgram of, const Peaks& here = {});
 
-  const RecordedProgram& recorded() const { return recorded_; }
-  // As it is, played; it differs from what was recorded by what recording
-  // takes.
-  double seconds() const { return seconds_; }
-  // The smallest gain first.
-  const std::vector<Change>& changes() const { return changes_; }
   // In the run's language.
   std::string ToText() const;
 
- private:
-  RecordedProgram recorded_;
-  double seconds_ = 0;
-  std::vector<Change> changes_;
+  RecordedProgram recorded;
+  // As it is, played; it differs from what was recorded by what recording
+  // takes.
+  double seconds = 0;
+  std::vector<Change> changes;  // the smallest gain first
 };
 
 }  // namespace d2l

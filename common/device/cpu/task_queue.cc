@@ -155,7 +155,7 @@ void TaskQueue::WaitForRoom(std::uint64_t number) {
   if (completed() < enough) {
     // If woken for a single free slot, the producer would sleep again after one
     // push; so it sleeps until half of the queue is free.
-    const internal::WaitScope scope(full_, SourceLocation(), /*for_room=*/true);
+    const internal::WaitScope scope(full_, SourceLocation(), bound_);
     SleepUntilCompleted(enough, enough + bound_ / 2);
   }
   known_completed_.store(completed(), std::memory_order_release);

@@ -86,25 +86,33 @@ void WaitFor(const Alternative& alternative) {
   }
 }
 
-// With --what_if, one repeat of each measurement is recorded, and in another
-// each call waits.
-constexpr std::size_t kRecorded = 1, kBlocking = 2;
-
-// Prints how long the recorded program would take if the machine or the program
-// were different. `blocking` is the measured time if each call waits.
-void PrintWhatIf(const Phrase& label, RecordedProgram recorded,
-                 double blocking) {
+// Prints how long the alternative would take if the machine or the program were
+// different. For that it runs twice more, once recorded and once with calls
+// that wait; these runs are no repeats.
+void PrintWhatIf(const Alternative& alternative) {
+  const auto run = [&] {
+    alternative.work();
+    WaitFor(alternative);
+  };
+  for (const Device device : alternative.devices) Synchronize(device);
+  ProgramRecorder recorder;
+  run();
+  RecordedProgram recorded = recorder.Stop();
   if (recorded.devices.empty()) return;
+  const double measured = Seconds([&] {
+    const LaunchBlockingGuard blocking(true);
+    run();
+  });
   const double predicted =
       Play(WithWaits(recorded.program), recorded.machine).seconds;
   const Peaks& here = PeaksOf(recorded.devices[0]);
   std::cout << "\n"
-            << label.shown << "\n"
+            << alternative.label.shown << "\n"
             << WhatIf(std::move(recorded), here).ToText()
             << Say("Checked here: with a wait for each operation it took %s, "
                    "%.0f %% off.",
-                   FormatDuration(blocking),
-                   100 * std::abs(predicted / blocking - 1))
+                   FormatDuration(measured),
+                   100 * std::abs(predicted / measured - 1))
             << "\n";
 }
 
@@ -245,8 +253,6 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     std::vector<Elapsed> enqueue;
     std::vector<Elapsed> completion;
     std::vector<Elapsed> waiting;
-    RecordedProgram recorded;
-    double blocking = 0;
   };
   std::vector<Samples> all(alternatives.size());
   Repeat(kEnoughSeconds * static_cast<double>(alternatives.size()), [&] {
@@ -256,19 +262,11 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
       // The range distinguishes the alternatives in a profile.
       const RecordFunction range(absl::StrCat(
           alternatives[i].label.english, " #", samples.enqueue.size() + 1));
-      std::optional<ProgramRecorder> recorder;
-      std::optional<LaunchBlockingGuard> blocking;
-      if (what_if_ && samples.enqueue.size() == kRecorded) recorder.emplace();
-      if (what_if_ && samples.enqueue.size() == kBlocking) {
-        blocking.emplace(true);
-      }
       const UndisturbedTimer timer;
       alternatives[i].work();
       const double enqueue = timer.Seconds();
       WaitFor(alternatives[i]);
       const Elapsed completion = timer.Read();
-      if (recorder.has_value()) samples.recorded = recorder->Stop();
-      if (blocking.has_value()) samples.blocking = completion.seconds;
       samples.enqueue.push_back(Part(enqueue, completion));
       samples.completion.push_back(completion);
       samples.waiting.push_back(Part(completion.seconds - enqueue, completion));
@@ -292,9 +290,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
         {report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
          report(Seconds(label, "completion", on, all[i].completion, kept)),
          Seconds(label, "wait", on, all[i].waiting, kept)});
-    if (what_if_) {
-      PrintWhatIf(label, std::move(all[i].recorded), all[i].blocking);
-    }
+    if (what_if_) PrintWhatIf(alternatives[i]);
   }
   return timings;
 }

@@ -160,8 +160,9 @@ struct Alternative {
 
 class Cell {
  public:
-  // Results go to *result, which outlives the cell. what_if: one repeat of each
-  // measurement on devices is recorded and simulated with changes.
+  // Results go to *result, which outlives the cell. what_if: what is timed on
+  // devices runs once more, recorded, and is simulated with changes
+  // (what_if.h).
   Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {},
        bool what_if = false)
       : size_(size),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -15,6 +16,7 @@
 
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device_table.h"
+#include "common/device/stream.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/cell/judge.h"
 
@@ -65,6 +67,26 @@ TEST_F(CellTest, TimeTellsEnqueueFromCompletion) {
   EXPECT_EQ(result_.figures[1].Name(),
             "sleep, completion (" + MeasuredOn(device).english + ")");
   EXPECT_EQ(result_.figures[1].unit, "s");
+}
+
+// What is judged must not be slower because it was recorded, or waited.
+TEST_F(CellTest, WhatIfRecordsWhatIsNoRepeat) {
+  if (LaunchBlocking()) GTEST_SKIP() << "every run waits";
+  const Device device = Devices()[0].device;
+  Cell cell(Size::kCourse, &result_, /*verbose=*/false, {}, /*what_if=*/true);
+  std::vector<bool> waits;  // by run
+  const std::string said = Output([&] {
+    cell.Time("nothing", device, [&] {
+      waits.push_back(LaunchBlocking());
+      DefaultStream(device).HostCallback([] {});
+    });
+  });
+  EXPECT_NE(said.find("Checked here"), std::string::npos) << said;
+  ASSERT_EQ(result_.figures.size(), 2u);
+  // One to warm up; then, behind all repeats, one to record and one that waits.
+  EXPECT_EQ(waits.size(), result_.figures[1].value.count + 3u);
+  EXPECT_TRUE(waits.back());
+  EXPECT_EQ(std::count(waits.begin(), waits.end(), true), 1);
 }
 
 TEST_F(CellTest, TimeWaitsAsAsked) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,44 +16,26 @@ namespace {
 
 using LineOfStall = int(const std::vector<Bar>& timeline);
 
-// A statement: the front end prepares and asks, then waits for what it asked
-// for `waits_for` requests ago (0: for this one; -1: it does not wait).
-struct Statement {
-  double ask, work;
-  int waits_for = -1;
-  double elsewhere = 0;  // or it waits so long for another device
-};
-
 struct Program {
   const char* what;
-  std::vector<Statement> statements;
+  std::vector<PlayedRequest> requests;
   int stall;  // the line of the wait; 0 for none
 };
 
-// Statement i asks in line 10 i + 10, and waits in the line below.
-std::vector<Bar> TimelineOf(const Program& program) {
-  PlayedProgram played;
-  for (const Statement& statement : program.statements) {
-    PlayedRequest request = {statement.ask, statement.work};
-    const int number = static_cast<int>(played.requests.size());
-    if (statement.waits_for >= 0) {
-      request.awaits = {number - statement.waits_for};
-    }
-    request.then = statement.elsewhere;
-    played.requests.push_back(std::move(request));
-  }
+// Request i is asked for in line 10 i + 10; what it awaits, and what takes the
+// front end's time then, is in the line below.
+std::vector<Bar> TimelineOf(const std::vector<PlayedRequest>& requests) {
   std::vector<Bar> timeline;
-  int line = 10;
-  for (const PlayedTimes& times : Play(played, {}).times) {
-    const Statement& statement = program.statements[line / 10 - 1];
-    timeline.push_back(
-        {Bar::kAsk, line, times.asked - statement.ask, times.asked});
-    timeline.push_back({Bar::kDevice, line, times.begin, times.end});
-    if (statement.waits_for >= 0 || statement.elsewhere > 0) {
-      timeline.push_back({Bar::kWait, line + 1, times.asked,
-                          times.returned + statement.elsewhere});
-    }
+  int line = 0;
+  for (const PlayedTimes& times : Play({requests}, {}).times) {
+    const PlayedRequest& request = requests[line / 10];
     line += 10;
+    timeline.push_back(
+        {Bar::kAsk, line, times.asked - request.ask, times.asked});
+    timeline.push_back({Bar::kDevice, line, times.begin, times.end});
+    if (request.awaits.empty() && request.then == 0) continue;
+    timeline.push_back(
+        {Bar::kWait, line + 1, times.asked, times.returned + request.then});
   }
   // In no order that helps.
   std::reverse(timeline.begin(), timeline.end());
@@ -100,33 +81,37 @@ const char* LookAt(const std::vector<Bar>& timeline, int line) {
 
 void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
   // 10 requests for 4 ms, each asked for in 1; then the last wait.
-  std::vector<Statement> loop(10, {1, 4});
-  loop.back().waits_for = 0;
-  std::vector<Statement> printed = loop;
-  printed[3].waits_for = 0;
+  std::vector<PlayedRequest> loop(10, {1, 4});
+  loop[9].awaits = {9};
+  std::vector<PlayedRequest> printed = loop;
+  printed[3].awaits = {3};
   // The longest wait is for an older request: the device goes on.
-  const std::vector<Statement> bounded = {{1, 30},   {1, 9}, {1, 9, 2}, {1, 5},
-                                          {1, 3, 0}, {2, 5}, {1, 5, 0}};
+  std::vector<PlayedRequest> bounded = {{1, 30}, {1, 9}, {1, 9}, {1, 5},
+                                        {1, 3},  {2, 5}, {1, 5}};
+  bounded[2].awaits = {0};
+  for (const int i : {4, 6}) bounded[i].awaits = {i};
   // In line 80 the front end is slow. Behind the waits before, the device is
   // idle for 3 and 1 ms.
-  std::vector<Statement> slow = loop;
-  slow[2].waits_for = slow[5].waits_for = 0;
+  std::vector<PlayedRequest> slow = loop;
+  for (const int i : {2, 5}) slow[i].awaits = {i};
   slow[3].ask = 3, slow[7] = {60, 4};
   // Behind the waits the device is idle for 2, 5 and 3 ms.
-  std::vector<Statement> thrice = loop;
-  thrice[2].waits_for = thrice[5].waits_for = thrice[7].waits_for = 0;
+  std::vector<PlayedRequest> thrice = loop;
+  for (const int i : {2, 5, 7}) thrice[i].awaits = {i};
   thrice[3].ask = 2, thrice[6].ask = 5, thrice[8].ask = 3;
+  std::vector<PlayedRequest> elsewhere(3, {1, 9});
+  elsewhere[1].then = 4;
   const std::vector<Program> programs = {
       {"a loop that prints its loss once", printed, 41},
       {"a loop that waits at its end only", loop, 0},
       {"a wait for an older request, and one for a value", bounded, 51},
       {"a loop that prints twice, and loads data once", slow, 31},
       {"a loop with three needless waits", thrice, 61},
-      {"a wait for another device", {{1, 9}, {1, 9, -1, 4}, {1, 9}}, 0},
+      {"a wait for another device", elsewhere, 0},
       {"no waits", {{1, 2}, {1, 2}, {3, 1}}, 0},
       {"an empty timeline", {}, 0}};
   for (const Program& program : programs) {
-    const std::vector<Bar> timeline = TimelineOf(program);
+    const std::vector<Bar> timeline = TimelineOf(program.requests);
     const int got = answer(timeline);
     if (got == program.stall) continue;
     judging.Wrong({Translated(program.what), Name(got), Name(program.stall),

@@ -164,9 +164,9 @@ void CudaStream::AwaitRoom(Lock& lock) {
     waiting_for_room_.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();
     {
-      const internal::WaitScope scope(
-          internal::QueueFullName(operations ? bound_ : launch_bound_),
-          SourceLocation(), /*for_room=*/true);
+      const std::uint64_t full = operations ? bound_ : launch_bound_;
+      const internal::WaitScope scope(internal::QueueFullName(full),
+                                      SourceLocation(), full);
       Await(half);
     }
     lock.lock();

@@ -332,7 +332,7 @@ class WaitsForRoom : public DeviceListener {
   WaitsForRoom() { AddDeviceListener(this, kWaits); }
   ~WaitsForRoom() override { RemoveDeviceListener(this, kWaits); }
   void OnWait(const WaitRecord& record) noexcept override {
-    if (record.for_room) names.push_back(record.what);
+    if (record.full_queue > 0) names.push_back(record.what);
   }
 
   std::vector<std::string> names;  // read once no thread enqueues
