@@ -191,18 +191,20 @@ DataParallelOptions Processes::Connect(const TrainOptions& options) {
     const int here = static_cast<int>(options.devices.size());
     const NcclRanks ranks = {SharedNcclId(), here * rank(), here * size(),
                              options.mpi_timeout_s};
-    parallel.sum = [ranks](Replicas local, SourceLocation at) {
+    // TakeShard lets it add up only.
+    parallel.collective = [ranks](Collective, Replicas local,
+                                  SourceLocation at) {
       return AllReduceByNccl(local, at, ranks);
     };
     return parallel;
   }
-  parallel.sum = [world = world_.get(),
-                  algorithm = options.by_mpi
-                                  ? std::nullopt
-                                  : std::optional(parallel.allreduce)](
-                     Replicas local, SourceLocation at) {
-    return world->AllReduceAsync(local, algorithm, at);
-  };
+  parallel.collective =
+      [world = world_.get(),
+       algorithm =
+           options.by_mpi ? std::nullopt : std::optional(parallel.allreduce)](
+          Collective collective, Replicas local, SourceLocation at) {
+        return world->RunAsync(collective, local, algorithm, at);
+      };
   return parallel;
 }
 

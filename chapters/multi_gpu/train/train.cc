@@ -159,7 +159,9 @@ Step RequestStep(Training& t, const Batch& batch) {
   for (std::size_t i = 1; i < devices.size(); ++i) {
     sums.push_back(Zeros({2}, devices[i], DType::kFloat64));
   }
-  t.net.options().sum(sums, SourceLocation::Current()).Wait();
+  t.net.options()
+      .collective(Collective::kAllReduce, sums, SourceLocation::Current())
+      .Wait();
   return {{result.loss, To(Select(sums[0], 0, 0), DType::kInt64)},
           Select(sums[0], 0, 1),
           samples};

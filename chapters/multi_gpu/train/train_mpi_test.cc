@@ -128,10 +128,11 @@ class TrainMpiTest : public TrainTest {
     return folder;
   }
   // What the same training in one process leaves, which is not stopped.
-  std::string Unbroken(const std::string& devices, const std::string& epochs) {
+  std::string Unbroken(const std::string& devices, const std::string& epochs,
+                       const std::string& momentum = "--momentum=0") {
     const std::string file = File("unbroken.safetensors");
-    const ProgramResult r =
-        Train(With(kSmall, {"--devices=" + devices, epochs, "--save=" + file}));
+    const ProgramResult r = Train(With(
+        kSmall, {"--devices=" + devices, epochs, momentum, "--save=" + file}));
     EXPECT_EQ(r.exit_code, 0) << r.output;
     return InHex(file);
   }
@@ -146,6 +147,27 @@ TEST_F(TrainMpiTest, RanksSaveWhatOneProcessWithAsManyDevicesSaves) {
   // The first prints, once.
   EXPECT_THAT(r.output, ContainsRegex("on \\[cpu:0\\] in each of 3 processes"));
   EXPECT_EQ(r.output.find("epoch 2/2"), r.output.rfind("epoch 2/2"));
+}
+
+TEST_F(TrainMpiTest, ShardsChangeNoBitAndAreGatheredToBeSaved) {
+  const std::string file = File("ranks.safetensors");
+  const std::string whole =
+      Unbroken("cpu:0,cpu:1,cpu:2", "--epochs=2", "--momentum=0.9");
+  for (const char* shard : {"optimizer", "gradients", "parameters"}) {
+    const ProgramResult r = RunCommand(
+        Ranks(3, With(kSmall, {"--epochs=2", "--momentum=0.9", "--save=" + file,
+                               absl::StrCat("--shard=", shard),
+                               "--report_memory", "--check_every=2"})));
+    EXPECT_EQ(r.exit_code, 0) << r.output;
+    EXPECT_EQ(InHex(file), whole) << shard;
+    EXPECT_THAT(r.output, HasSubstr("cpu:0, predicted"));
+  }
+  const ProgramResult refused = RunCommand(
+      Ranks(2, With(kSmall, {"--devices=cpu:0,cpu:1", "--shard=parameters"})));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(Unwrapped(refused.output),
+              HasSubstr("there are 2 processes with 2 devices each. Say mpirun "
+                        "-np 4 and --devices=cpu:0, or --shard=gradients."));
 }
 
 TEST_F(TrainMpiTest, AnotherNumberOfRanksGoesOnWithAsManyDevices) {

@@ -217,6 +217,7 @@ TEST(ShardsTest, MoveTheBytesOfTheFormula) {
         expected["allreduce"] = 2 * once;
       } else {
         expected["reduce_scatter"] = once;
+        expected["allreduce"] = 2 * (n - 1) * 4;  // the loss
       }
       if (shard == Shard::kOptimizer || shard == Shard::kGradients) {
         expected["all_gather"] = once;
@@ -397,18 +398,21 @@ TEST(ShardsTest, AFailureReachesAllShardsAndLoadingCuresIt) {
   }
 }
 
-TEST(ShardsTest, RefuseWhatIsNotOfOneProcessAndSplit) {
+TEST(ShardsTest, RefuseOtherSumsAndSeveralDevicesInEachProcess) {
   DataParallelOptions options;
   options.shard = Shard::kGradients;
   options.allreduce = AllReduceAlgorithm::kRing;
   EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), Ids(2), options); }),
-              HasSubstr("shards are of the devices of one process, added up by "
-                        "split; got ring"));
+              HasSubstr("shards are added up by split; got ring"));
   options.allreduce = AllReduceAlgorithm::kSplit;
-  options.processes = 2;
-  options.sum = [](Replicas, SourceLocation) { return Work(); };
+  options.shard = Shard::kParameters;
+  options.processes = 3;
+  options.collective = [](Collective, Replicas, SourceLocation) {
+    return Work();
+  };
   EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), Ids(2), options); }),
-              HasSubstr("a function that adds up for several processes"));
+              HasSubstr("parameters of 3 processes wanted, with 2 devices in "
+                        "each"));
 }
 
 TEST(ShardsTest, AnEmulatedLinkChangesNoResult) {
