@@ -60,15 +60,16 @@ void SetStopText(const std::string& new_text) {
 
 int StopSignal() { return stop_signal; }
 
-std::string HashOf(const nn::Module& net, nn::SGD& sgd) {
+std::string HashOf(DataParallel& net) {
   Sha256 hash;
   const auto update = [&](const Tensor& x) {
     const auto values = ToVector<double>(To(x, DType::kFloat64));  // exact
     hash.Update({reinterpret_cast<const char*>(values.data()),
                  values.size() * sizeof(double)});
   };
-  for (const auto& [name, x] : nn::NamedState(net)) update(x);
-  for (const Tensor& x : sgd.momentum_buffers()) {
+  for (const auto& [name, x] : nn::NamedState(net.module())) update(x);
+  if (net.options().shard != Shard::kNone) return hash.Hex();
+  for (const Tensor& x : net.sgd().momentum_buffers()) {
     if (x.defined()) update(x);
   }
   return hash.Hex();

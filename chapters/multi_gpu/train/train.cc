@@ -116,8 +116,7 @@ void Note(Training& t, const std::string& sentences) {
 // That all processes have the same; when: "at the start".
 void CheckParameters(Training& t, const std::string& when) {
   if (!t.processes.several()) return;
-  t.processes.CheckEqual(HashOf(t.net.module(), t.net.sgd()),
-                         absl::StrCat("Parameters ", when));
+  t.processes.CheckEqual(HashOf(t.net), absl::StrCat("Parameters ", when));
 }
 
 // In several processes: what they say should a step be the last, and whether

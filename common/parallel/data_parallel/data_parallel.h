@@ -253,8 +253,9 @@ class DataParallel : public nn::Module {
   void LendParameters();
   // Writes the module's parameters to the shards.
   void Scatter(SourceLocation at);
-  // Has gathers wait for what the current streams write to the shards.
-  void ShardsWritten(SourceLocation at);
+  // Has gathers wait for what the current streams write to the shards; or these
+  // for gathers.
+  void Order(bool written, SourceLocation at);
   Event GatherBucket(std::size_t device, std::size_t bucket,
                      const Tensor& whole);
   // Of tensors like the parameters, of which each device has its pieces: all,
@@ -306,16 +307,12 @@ class DataParallel : public nn::Module {
                       std::int64_t samples, SourceLocation at);
   // The batch's mean loss, on the first device, which the last sums have.
   Tensor Loss(const std::vector<Tensor>& sums, SourceLocation at);
-  // Requests it, of one tensor of each device, behind the current streams, and
-  // gives the ends.
-  std::vector<Event> Communicate(Collective collective,
-                                 const std::vector<Tensor>& tensors,
-                                 SourceLocation at);
+  // Requests it, of one tensor of each device, behind the current streams.
+  Work Communicate(Collective collective, const std::vector<Tensor>& tensors,
+                   SourceLocation at);
   // Has these streams take as long as a link would for so many bytes each.
   void EmulateLink(absl::Span<const Device> devices, double bytes,
                    SourceLocation at) const;
-  // Has the devices' current streams wait for that.
-  void Await(const std::vector<Event>& ends, SourceLocation at);
   // Devices of all processes; and a device's number among them.
   int ranks() const {
     return static_cast<int>(devices_.size()) * options_.processes;

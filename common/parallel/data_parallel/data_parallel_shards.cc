@@ -114,15 +114,16 @@ void DataParallel::Scatter(SourceLocation at) {
              /*non_blocking=*/true, at);
     }
   }
-  ShardsWritten(at);
+  Order(/*written=*/true, at);
 }
 
-void DataParallel::ShardsWritten(SourceLocation at) {
-  for (const Device writer : devices_) {
-    const Event end = CurrentStream(writer).Record();
-    for (const Device device : devices_) {
-      CommunicationStream(device).Wait(end, at);
-    }
+void DataParallel::Order(bool written, SourceLocation at) {
+  const auto stream = [](Device device, bool current) -> Stream& {
+    return current ? CurrentStream(device) : CommunicationStream(device);
+  };
+  for (const Device first : devices_) {
+    const Event end = stream(first, written).Record();
+    for (const Device then : devices_) stream(then, !written).Wait(end, at);
   }
 }
 
@@ -164,7 +165,7 @@ void DataParallel::GatherPieces(OfParameter piece, OfParameter whole,
                                 SourceLocation at) {
   const NoGradGuard guard;
   std::vector<std::vector<Tensor>> buckets(buckets_.size());
-  std::vector<std::vector<Event>> ends(buckets_.size());
+  std::vector<Work> gathers(buckets_.size());
   const auto in_bucket = [&](std::size_t d, int i, std::int64_t begin,
                              std::int64_t end) {
     const auto [b, offset] = place_of_[i];
@@ -173,7 +174,7 @@ void DataParallel::GatherPieces(OfParameter piece, OfParameter whole,
   std::size_t done = 0;
   const auto take = [&](std::size_t bucket) {
     for (; done < bucket; ++done) {
-      Await(ends[done], at);
+      gathers[done].Wait(at);
       for (std::size_t d = 0; d < devices_.size(); ++d) {
         for (const int i : buckets_[done].parameters) {
           const Tensor to = whole(d, i);
@@ -201,7 +202,7 @@ void DataParallel::GatherPieces(OfParameter piece, OfParameter whole,
                at);
       }
     }
-    ends[b] = Communicate(Collective::kAllGather, buckets[b], at);
+    gathers[b] = Communicate(Collective::kAllGather, buckets[b], at);
   }
   take(buckets_.size());
 }
@@ -229,9 +230,9 @@ Event DataParallel::GatherBucket(std::size_t d, std::size_t b,
   return stream.Record();
 }
 
-std::vector<Event> DataParallel::Communicate(Collective collective,
-                                             const std::vector<Tensor>& tensors,
-                                             SourceLocation at) {
+Work DataParallel::Communicate(Collective collective,
+                               const std::vector<Tensor>& tensors,
+                               SourceLocation at) {
   if (ranks() == 1) return {};
   std::deque<StreamGuard> guards;
   for (const Device device : devices_) {
@@ -250,11 +251,11 @@ std::vector<Event> DataParallel::Communicate(Collective collective,
                   DTypeSize(tensors[0].dtype()) * (all ? 2 : 1) *
                   (ranks() - 1) / ranks(),
               at);
-  std::vector<Event> ends;
+  std::vector<std::pair<Device, Event>> ends;
   for (const Device device : devices_) {
-    ends.push_back(BucketStream(device).Record());
+    ends.emplace_back(device, BucketStream(device).Record());
   }
-  return ends;
+  return Work(std::move(ends));
 }
 
 void DataParallel::EmulateLink(absl::Span<const Device> devices, double bytes,
@@ -266,12 +267,6 @@ void DataParallel::EmulateLink(absl::Span<const Device> devices, double bytes,
   for (const Device device : devices) {
     CurrentStream(device).HostCallback(
         [time] { std::this_thread::sleep_for(time); }, at);
-  }
-}
-
-void DataParallel::Await(const std::vector<Event>& ends, SourceLocation at) {
-  for (std::size_t d = 0; d < ends.size(); ++d) {
-    CurrentStream(devices_[d]).Wait(ends[d], at);
   }
 }
 

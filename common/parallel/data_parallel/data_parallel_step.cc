@@ -149,12 +149,12 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
   const auto reduce =
       sharded() ? Collective::kReduceScatter : Collective::kAllReduce;
   std::vector<std::vector<Tensor>> sums(count);
-  std::vector<std::vector<Event>> ends(count);
+  std::vector<Work> adding(count);
   std::size_t done = 0;
   // The current streams wait for the buckets before this one.
   const auto await = [&](std::size_t bucket) {
     for (; done < bucket; ++done) {
-      Await(ends[done], at);
+      adding[done].Wait(at);
       if (!moves_on()) continue;
       for (std::size_t d = 0; d < devices_.size(); ++d) {
         const auto [from, to] = ShardOf(done, d);
@@ -170,11 +170,11 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       Fill(d, b, passes[d].get(), sums[b][d], at);
     }
-    if (at_once) ends[b] = Communicate(reduce, sums[b], at);
+    if (at_once) adding[b] = Communicate(reduce, sums[b], at);
     if (!options_.overlap && at_once) await(b + 1);
   }
   for (std::size_t b = 0; b < count && !at_once; ++b) {
-    ends[b] = Communicate(reduce, sums[b], at);
+    adding[b] = Communicate(reduce, sums[b], at);
   }
   await(count);
   result.loss = Loss(sums.back(), at);
@@ -281,12 +281,7 @@ std::vector<Tensor> DataParallel::PlaceOf(std::size_t b) {
 void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
                           SourceLocation at) {
   // Behind the last gathers of the old parameters.
-  for (const Device reader : devices_) {
-    if (shards_.empty()) break;
-    const Event end = CommunicationStream(reader).Record();
-    for (const Device device : devices_) CurrentStream(device).Wait(end, at);
-  }
-  std::vector<Event> ends;
+  if (!shards_.empty()) Order(/*written=*/false, at);
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     Replica& replica = replicas_[d];
     std::vector<Tensor> gradients;
@@ -302,7 +297,7 @@ void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
     replica.sgd.Step(gradients, at);
   }
   if (!shards_.empty()) {
-    ShardsWritten(at);
+    Order(/*written=*/true, at);
     for (const Replica& replica : replicas_) replica.sharded->Reset();
   } else if (sharded() && ranks() > 1) {
     GatherPieces(
@@ -312,6 +307,7 @@ void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
         },
         at);
   }
+  std::vector<Event> ends;
   for (const Device device : devices_) {
     ends.push_back(CurrentStream(device).Record());
   }
@@ -331,7 +327,7 @@ Tensor DataParallel::Loss(const std::vector<Tensor>& sums, SourceLocation at) {
                         ? copy(sums[d])
                         : NothingToAdd(1, devices_[d], sums[d].dtype(), at));
   }
-  Await(Communicate(Collective::kAllReduce, parts, at), at);
+  Communicate(Collective::kAllReduce, parts, at).Wait(at);
   return Reshape(parts[0], {}, at);
 }
 
@@ -365,7 +361,7 @@ void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
                           : Operand(Reshape(x, {-1}, at), at) *
                                 Operand(weight, at));
     }
-    Await(Communicate(Collective::kAllReduce, parts, at), at);
+    Communicate(Collective::kAllReduce, parts, at).Wait(at);
     for (std::size_t d = 0; d < n; ++d) {
       const Tensor& x = replicas_[d].state[i];
       CopyTo(Reshape(parts[d], x.shape(), at), x, /*non_blocking=*/true, at);
