@@ -69,17 +69,10 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
   CheckOptions();
   nn::To(*net, devices_[0]);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    std::unique_ptr<nn::Module> replica =
+    Replica& replica = replicas_.emplace_back();
+    replica.net =
         i == 0 ? std::move(net) : nn::Clone(*replicas_[0].net, devices_[i]);
-    std::vector<Tensor> parameters = nn::Parameters(*replica);
-    std::vector<Tensor> state = WithoutNames(nn::NamedState(*replica));
-    replicas_.push_back({std::move(replica),
-                         std::move(parameters),
-                         std::move(state),
-                         {},
-                         {},
-                         nn::SGD({}, {/*lr=*/0}),
-                         nullptr});
+    replica.FindTensors();
     if (i == 0) MakeBuckets();
   }
   if (options_.shard == Shard::kParameters) {
@@ -95,6 +88,11 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
   for (std::size_t i = 0; i < devices_.size(); ++i) MakePieces(i);
   if (!shards_.empty()) LendParameters();
   RememberVersions();
+}
+
+void DataParallel::Replica::FindTensors() {
+  parameters = nn::Parameters(*net);
+  state = WithoutNames(nn::NamedState(*net));
 }
 
 void DataParallel::CheckOptions() {

@@ -210,8 +210,8 @@ class DataParallel : public nn::Module {
  private:
   // What a device updates of a parameter: all, or elements of it, perhaps none.
   struct Piece {
-    std::int64_t begin = 0, end = 0;  // in the parameter
-    std::int64_t offset = 0;          // in the device's shard of the bucket
+    std::int64_t begin = 0;   // in the parameter
+    std::int64_t offset = 0;  // in the device's shard of the bucket
     Tensor x;
 
     // The same elements of a tensor that has the parameter's shape, flat.
@@ -223,10 +223,12 @@ class DataParallel : public nn::Module {
     std::vector<Tensor> state;            // these and the buffers
     std::vector<std::uint64_t> versions;  // of the state, when all were equal
     std::vector<Piece> pieces;            // of each parameter
-    nn::SGD sgd;                          // of them
+    nn::SGD sgd{{}, {/*lr=*/0}};          // of them
     std::shared_ptr<ShardedParameters> sharded;  // null unless kParameters
     // Bytes of the last step; `others` are not the network's.
     std::int64_t activations = 0, others = 0;
+
+    void FindTensors();  // of the net
   };
   // Where a parameter's gradient is.
   struct Place {

@@ -31,7 +31,7 @@ Stream& GatherStream(Device device) { return CommunicationStream(device, 2); }
 }  // namespace
 
 Tensor DataParallel::Piece::Of(const Tensor& whole, SourceLocation at) const {
-  return Slice(Reshape(whole, {-1}, at), 0, begin, end, 1, at);
+  return Slice(Reshape(whole, {-1}, at), 0, begin, begin + x.numel(), 1, at);
 }
 
 std::pair<std::int64_t, std::int64_t> DataParallel::ShardOf(
@@ -53,13 +53,15 @@ void DataParallel::MakePieces(std::size_t d) {
     const std::int64_t begin = std::max(offset, from);
     const std::int64_t end = std::min(offset + parameter.numel(), to);
     Piece& piece = replica.pieces.emplace_back();
-    if (begin < end) {
-      piece = {begin - offset, end - offset, begin - from, Tensor()};
+    piece.x = parameter;
+    if (begin < end) piece.begin = begin - offset, piece.offset = begin - from;
+    if (sharded()) {
+      const Tensor in =
+          shards_.empty() ? Reshape(parameter, {-1}) : shards_[b][d];
+      const std::int64_t first = shards_.empty() ? piece.begin : piece.offset;
+      piece.x =
+          Slice(in, 0, first, first + std::max<std::int64_t>(0, end - begin));
     }
-    piece.x = !sharded()        ? parameter
-              : shards_.empty() ? piece.Of(parameter, SourceLocation::Current())
-                                : Slice(shards_[b][d], 0, piece.offset,
-                                        piece.offset + piece.end - piece.begin);
     tensors.push_back(piece.x);
   }
   replica.sgd = nn::SGD(std::move(tensors), {/*lr=*/0});
@@ -77,11 +79,7 @@ void DataParallel::LendParameters() {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     Replica& replica = replicas_[d];
     replica.net->Members(lend);
-    replica.parameters = nn::Parameters(*replica.net);
-    replica.state.clear();
-    for (const auto& [name, x] : nn::NamedState(*replica.net)) {
-      replica.state.push_back(x);
-    }
+    replica.FindTensors();
     std::vector<ShardedParameters::Bucket> buckets;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Bucket& bucket = buckets_[b];
@@ -198,8 +196,8 @@ void DataParallel::GatherPieces(OfParameter piece, OfParameter whole,
         const Tensor x = piece(d, i);
         if (!x.defined()) continue;
         const Piece& its = replicas_[d].pieces[i];
-        CopyTo(x, in_bucket(d, i, its.begin, its.end), /*non_blocking=*/true,
-               at);
+        CopyTo(x, in_bucket(d, i, its.begin, its.begin + x.numel()),
+               /*non_blocking=*/true, at);
       }
     }
     gathers[b] = Communicate(Collective::kAllGather, buckets[b], at);

@@ -95,6 +95,17 @@ std::vector<std::vector<float>> Train(const DataParallelOptions& options,
   return result;
 }
 
+// Has DataParallels be of all processes.
+void Join(MpiWorld& world, std::optional<AllReduceAlgorithm> algorithm,
+          DataParallelOptions* options) {
+  options->processes = world.processes();
+  options->process = world.process();
+  options->collective = [&world, algorithm](Collective what, Replicas local,
+                                            SourceLocation at) {
+    return world.RunAsync(what, local, algorithm, at);
+  };
+}
+
 // "2 ring even 0": two devices in each process, and nothing sharded.
 int Ranks(const std::string& what) {
   const std::vector<std::string> words = absl::StrSplit(what, ' ');
@@ -112,12 +123,7 @@ int Ranks(const std::string& what) {
   const std::vector<std::vector<float>> expected =
       Train(options, world->processes() * each);
   options.shard = static_cast<Shard>(std::stoi(words[3]));
-
-  options.processes = world->processes();
-  options.process = world->process();
-  options.collective = [&](Collective what, Replicas local, SourceLocation at) {
-    return world->RunAsync(what, local, algorithm, at);
-  };
+  Join(*world, algorithm, &options);
   SetFirstDeviceIndex(world->process() * each);
   const std::vector<std::vector<float>> got = Train(options, each);
   const auto close = [by_mpi](float a, float b) {
@@ -154,13 +160,9 @@ int Ranks(const std::string& what) {
 int MeetAFault(const std::string& fault) {
   const auto world = MpiWorld::Start({.timeout_seconds = 3}).value();
   DataParallelOptions options;
+  Join(*world, AllReduceAlgorithm::kSplit, &options);
   options.first_bucket_bytes = options.bucket_bytes = 500;
   options.shard = Shard::kParameters;
-  options.processes = world->processes();
-  options.process = world->process();
-  options.collective = [&](Collective what, Replicas local, SourceLocation at) {
-    return world->RunAsync(what, local, AllReduceAlgorithm::kSplit, at);
-  };
   const Device device = Devices()[0].device;
   try {
     DataParallel net(Net(), {0}, options);
@@ -187,13 +189,9 @@ int MeasureMemory() {
   constexpr std::int64_t kWidth = 384, kRows = 5;
   const auto world = MpiWorld::Start({.timeout_seconds = 30}).value();
   DataParallelOptions options;
+  Join(*world, AllReduceAlgorithm::kSplit, &options);
   options.first_bucket_bytes = options.bucket_bytes = 4 * kWidth * kWidth;
   options.measure_memory = true;
-  options.processes = world->processes();
-  options.process = world->process();
-  options.collective = [&](Collective what, Replicas local, SourceLocation at) {
-    return world->RunAsync(what, local, AllReduceAlgorithm::kSplit, at);
-  };
   const Device device = Devices()[0].device;
   const std::int64_t rows = kRows * world->processes();
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
