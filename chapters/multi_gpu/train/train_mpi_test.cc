@@ -128,11 +128,10 @@ class TrainMpiTest : public TrainTest {
     return folder;
   }
   // What the same training in one process leaves, which is not stopped.
-  std::string Unbroken(const std::string& devices, const std::string& epochs,
-                       const std::string& momentum = "--momentum=0") {
+  std::string Unbroken(const std::string& devices, const std::string& epochs) {
     const std::string file = File("unbroken.safetensors");
-    const ProgramResult r = Train(With(
-        kSmall, {"--devices=" + devices, epochs, momentum, "--save=" + file}));
+    const ProgramResult r =
+        Train(With(kSmall, {"--devices=" + devices, epochs, "--save=" + file}));
     EXPECT_EQ(r.exit_code, 0) << r.output;
     return InHex(file);
   }
@@ -151,11 +150,10 @@ TEST_F(TrainMpiTest, RanksSaveWhatOneProcessWithAsManyDevicesSaves) {
 
 TEST_F(TrainMpiTest, ShardsChangeNoBitAndAreGatheredToBeSaved) {
   const std::string file = File("ranks.safetensors");
-  const std::string whole =
-      Unbroken("cpu:0,cpu:1,cpu:2", "--epochs=2", "--momentum=0.9");
+  const std::string whole = Unbroken("cpu:0,cpu:1,cpu:2", "--epochs=2");
   for (const char* shard : {"optimizer", "gradients", "parameters"}) {
     const ProgramResult r = RunCommand(
-        Ranks(3, With(kSmall, {"--epochs=2", "--momentum=0.9", "--save=" + file,
+        Ranks(3, With(kSmall, {"--epochs=2", "--save=" + file,
                                absl::StrCat("--shard=", shard),
                                "--report_memory", "--check_every=2"})));
     EXPECT_EQ(r.exit_code, 0) << r.output;

@@ -321,6 +321,9 @@ Tensor DataParallel::Loss(const std::vector<Tensor>& sums, SourceLocation at) {
   };
   if (!sharded()) return copy(sums[0]);
   // The last rank's shard has it.
+  if (options_.processes == 1) {
+    return To(copy(sums.back()), devices_[0], /*non_blocking=*/true, at);
+  }
   std::vector<Tensor> parts;
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     parts.push_back(RankOf(d) == ranks() - 1
@@ -335,7 +338,7 @@ void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
                                   std::int64_t samples, SourceLocation at) {
   const std::size_t n = devices_.size();
   if (ranks() == 1) return;
-  // The first that has samples, or that TouchBuffers was for.
+  // The first that has samples, or that computes some of the others'.
   std::size_t first = 0;
   while (first + 1 < n && sizes[first] == 0) ++first;
   if (sizes[first] == 0) first = 0;
