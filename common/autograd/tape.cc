@@ -1,5 +1,6 @@
 #include "common/autograd/tape.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -106,9 +107,6 @@ class GradientTape::Recorder final : public OpListener {
   }
   // The number of y. Throws what is wrong with Backward's arguments.
   int CheckBackward(const Tensor& y, const Tensor& gradient, SourceLocation at);
-  // Of each watched tensor: the number of the first operation that uses it,
-  // which is the last that adds to its gradient.
-  std::vector<std::size_t> FirstUses() const;
   // The gradient of a watched tensor, for which all has been requested.
   Gradient Give(int watched);
   // Adds to the gradients of the inputs. dy: of the output.
@@ -125,11 +123,13 @@ class GradientTape::Recorder final : public OpListener {
   absl::flat_hash_map<std::uint64_t, SourceLocation> writes_;
   std::string refused_;       // what it was, if a write was
   SourceLocation gone_back_;  // the line of Backward, if it was called
+  // By watched: the number of the first operation that uses it, which is the
+  // last that adds to its gradient.
+  std::vector<std::size_t> first_uses_;
   // Of Backward: by value; the memory of what was given, and of where it began,
-  // which is the caller's; see FirstUses; and what is known and not yet given.
+  // which is the caller's; and what is known and not yet given.
   std::vector<Tensor> gradients_;
   absl::flat_hash_set<std::uint64_t> taken_;
-  std::vector<std::size_t> first_uses_;
   std::vector<int> ready_;
   std::vector<bool> listed_;  // by watched: in ready_ now or before
   bool twice_ = false;        // a tensor is watched twice: as the second
@@ -139,7 +139,10 @@ class GradientTape::Recorder final : public OpListener {
 };
 
 GradientTape::Recorder::Recorder(std::vector<Tensor> watched, SourceLocation at)
-    : watched_(std::move(watched)), watched_at_(at), listen_(this) {
+    : watched_(std::move(watched)),
+      watched_at_(at),
+      first_uses_(watched_.size(), SIZE_MAX),
+      listen_(this) {
   // The first steps are not slowed by growth.
   known_.reserve(64);
   nodes_.reserve(64);
@@ -253,6 +256,10 @@ void GradientTape::Recorder::Note(const OpRecord& record,
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Tensor& input = *record.inputs[i];
     node->inputs.push_back({input.shape(), input.dtype(), input.device()});
+    if (IsWatched(values[i])) {
+      std::size_t& first = first_uses_[values[i]];
+      first = std::min(first, nodes_.size());
+    }
     if (!input.is_contiguous() && input.dim() >= 2 &&
         input.strides()[input.dim() - 2] == 1) {
       node->transposed |= ReadsInput(static_cast<int>(i));
@@ -314,16 +321,6 @@ int GradientTape::Recorder::CheckBackward(const Tensor& y,
   return last.value;
 }
 
-std::vector<std::size_t> GradientTape::Recorder::FirstUses() const {
-  std::vector<std::size_t> first_uses(watched_.size(), nodes_.size());
-  for (std::size_t i = nodes_.size(); i-- > 0;) {
-    for (const int value : nodes_[i]->input_values) {
-      if (IsWatched(value)) first_uses[value] = i;
-    }
-  }
-  return first_uses;
-}
-
 void GradientTape::Recorder::Begin(const Tensor& y, const Tensor& gradient,
                                    SourceLocation at) {
   const int last = CheckBackward(y, gradient, at);
@@ -332,7 +329,6 @@ void GradientTape::Recorder::Begin(const Tensor& y, const Tensor& gradient,
   gradients_.resize(num_values_);
   gradients_[last] = gradient;
   taken_ = {gradient.storage()->id()};
-  first_uses_ = FirstUses();
   listed_.resize(watched_.size());
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     twice_ = twice_ || KnownOf(watched_[i]).value != static_cast<int>(i);

@@ -103,7 +103,8 @@ ABSL_FLAG(
     std::string, shard, "none",
     "What each of several devices holds a shard of, instead of all: none, "
     "optimizer (the momentum), gradients (and that) or parameters (and "
-    "both). The numbers stay the same.\n"
+    "both). The numbers stay the same. In several processes, parameters want "
+    "one device in each.\n"
     "Example: --shard=parameters --num_gpus=2");
 ABSL_FLAG(bool, report_memory, false,
           "Say at the end what each device's memory was for in a step, and "
@@ -284,7 +285,8 @@ std::map<std::string, std::string> TrainOptions::SameInAllProcesses() const {
   std::map<std::string, std::string> same;
   for (const auto& [name, value] : ForCheckpoint()) same["--" + name] = value;
   same.erase("--data_dir");  // each process may have its own copy of the data
-  for (const char* name : {"save", "resume", "max_in_flight", "check_every"}) {
+  for (const char* name : {"save", "resume", "max_in_flight", "check_every",
+                           "shard", "report_memory"}) {
     same[absl::StrCat("--", name)] =
         absl::FindCommandLineFlag(name)->CurrentValue();
   }

@@ -60,15 +60,16 @@ void SetStopText(const std::string& new_text) {
 
 int StopSignal() { return stop_signal; }
 
-std::string HashOf(const nn::Module& net, nn::SGD& sgd) {
+std::string HashOf(DataParallel& net) {
   Sha256 hash;
   const auto update = [&](const Tensor& x) {
     const auto values = ToVector<double>(To(x, DType::kFloat64));  // exact
     hash.Update({reinterpret_cast<const char*>(values.data()),
                  values.size() * sizeof(double)});
   };
-  for (const auto& [name, x] : nn::NamedState(net)) update(x);
-  for (const Tensor& x : sgd.momentum_buffers()) {
+  for (const auto& [name, x] : nn::NamedState(net.module())) update(x);
+  if (net.options().shard != Shard::kNone) return hash.Hex();
+  for (const Tensor& x : net.sgd().momentum_buffers()) {
     if (x.defined()) update(x);
   }
   return hash.Hex();
@@ -191,18 +192,20 @@ DataParallelOptions Processes::Connect(const TrainOptions& options) {
     const int here = static_cast<int>(options.devices.size());
     const NcclRanks ranks = {SharedNcclId(), here * rank(), here * size(),
                              options.mpi_timeout_s};
-    parallel.sum = [ranks](Replicas local, SourceLocation at) {
+    // TakeShard lets it add up only.
+    parallel.collective = [ranks](Collective, Replicas local,
+                                  SourceLocation at) {
       return AllReduceByNccl(local, at, ranks);
     };
     return parallel;
   }
-  parallel.sum = [world = world_.get(),
-                  algorithm = options.by_mpi
-                                  ? std::nullopt
-                                  : std::optional(parallel.allreduce)](
-                     Replicas local, SourceLocation at) {
-    return world->AllReduceAsync(local, algorithm, at);
-  };
+  parallel.collective =
+      [world = world_.get(),
+       algorithm =
+           options.by_mpi ? std::nullopt : std::optional(parallel.allreduce)](
+          Collective collective, Replicas local, SourceLocation at) {
+        return world->RunAsync(collective, local, algorithm, at);
+      };
   return parallel;
 }
 

@@ -25,8 +25,6 @@
 #include "absl/status/statusor.h"
 #include "chapters/multi_gpu/train/options.h"
 #include "common/data/dataset.h"
-#include "common/nn/module.h"
-#include "common/nn/sgd.h"
 #include "common/ops/creation.h"
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/mpi/mpi_world.h"
@@ -34,8 +32,9 @@
 
 namespace d2l {
 
-// A hash of the parameters, the buffers and the momentum. Waits for them.
-std::string HashOf(const nn::Module& net, nn::SGD& sgd);
+// A hash of the parameters, the buffers and, unless each device has a shard of
+// it, the momentum. Waits for them.
+std::string HashOf(DataParallel& net);
 
 // All processes throw it. The message is empty in those that leave printing to
 // another process.

@@ -122,19 +122,25 @@ absl::Status TakeShard(TrainOptions* options) {
   if (!status.ok()) return status;
   options->parallel.shard = static_cast<Shard>(
       std::find(names.begin(), names.end(), name) - names.begin());
-  if (name != "none") {
-    // Two buckets of this size are held whole.
-    options->parallel.bucket_bytes = options->parallel.first_bucket_bytes;
+  if (name == "none") return absl::OkStatus();
+  // Two buckets of this size are held whole.
+  options->parallel.bucket_bytes = options->parallel.first_bucket_bytes;
+  if (options->by_mpi ||
+      options->parallel.allreduce != AllReduceAlgorithm::kSplit) {
+    return absl::InvalidArgumentError(
+        Say("--shard=%s asked for, and --allreduce=%s; shards are added up by "
+            "--allreduce=split. Leave one of them out.",
+            name, absl::GetFlag(FLAGS_allreduce)));
   }
-  if (name == "none" ||
-      (options->processes == 1 &&
-       options->parallel.allreduce == AllReduceAlgorithm::kSplit)) {
+  const auto devices = static_cast<int>(options->devices.size());
+  if (name != "parameters" || options->processes == 1 || devices == 1) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      Say("--shard=%s asked for, which is for the devices of one process, with "
-          "--allreduce=split. Leave one of them out.",
-          name));
+  return absl::InvalidArgumentError(Say(
+      "--shard=parameters asked for, which takes one device in each process; "
+      "there are %d processes with %d devices each. Say mpirun -np %d and "
+      "--devices=cpu:0, or --shard=gradients.",
+      options->processes, devices, options->processes * devices));
 }
 
 }  // namespace

@@ -116,8 +116,7 @@ void Note(Training& t, const std::string& sentences) {
 // Checks that all processes have the same parameters; `when`: "at the start".
 void CheckParameters(Training& t, const std::string& when) {
   if (!t.processes.several()) return;
-  t.processes.CheckEqual(HashOf(t.net.module(), t.net.sgd()),
-                         absl::StrCat("Parameters ", when));
+  t.processes.CheckEqual(HashOf(t.net), absl::StrCat("Parameters ", when));
 }
 
 // In several processes: sets the text for a stop during the step, and compares
@@ -159,7 +158,9 @@ Step RequestStep(Training& t, const Batch& batch) {
   for (std::size_t i = 1; i < devices.size(); ++i) {
     sums.push_back(Zeros({2}, devices[i], DType::kFloat64));
   }
-  t.net.options().sum(sums, SourceLocation::Current()).Wait();
+  t.net.options()
+      .collective(Collective::kAllReduce, sums, SourceLocation::Current())
+      .Wait();
   return {{result.loss, To(Select(sums[0], 0, 0), DType::kInt64)},
           Select(sums[0], 0, 1),
           samples};

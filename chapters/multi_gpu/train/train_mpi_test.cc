@@ -148,6 +148,26 @@ TEST_F(TrainMpiTest, RanksSaveWhatOneProcessWithAsManyDevicesSaves) {
   EXPECT_EQ(r.output.find("epoch 2/2"), r.output.rfind("epoch 2/2"));
 }
 
+TEST_F(TrainMpiTest, ShardsChangeNoBitAndAreGatheredToBeSaved) {
+  const std::string file = File("ranks.safetensors");
+  const std::string whole = Unbroken("cpu:0,cpu:1,cpu:2", "--epochs=2");
+  for (const char* shard : {"optimizer", "gradients", "parameters"}) {
+    const ProgramResult r = RunCommand(
+        Ranks(3, With(kSmall, {"--epochs=2", "--save=" + file,
+                               absl::StrCat("--shard=", shard),
+                               "--report_memory", "--check_every=2"})));
+    EXPECT_EQ(r.exit_code, 0) << r.output;
+    EXPECT_EQ(InHex(file), whole) << shard;
+    EXPECT_THAT(r.output, HasSubstr("cpu:0, predicted"));
+  }
+  const ProgramResult refused = RunCommand(
+      Ranks(2, With(kSmall, {"--devices=cpu:0,cpu:1", "--shard=parameters"})));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(Unwrapped(refused.output),
+              HasSubstr("there are 2 processes with 2 devices each. Say mpirun "
+                        "-np 4 and --devices=cpu:0, or --shard=gradients."));
+}
+
 TEST_F(TrainMpiTest, AnotherNumberOfRanksGoesOnWithAsManyDevices) {
   const std::string file = File("ranks.safetensors");
   RunCommand(Ranks(2, With(kSmall, {"--devices=cpu:0,cpu:1", "--epochs=1",

@@ -50,6 +50,9 @@ namespace d2l {
 
 using Replicas = absl::Span<const Tensor>;
 
+// Of those below.
+enum class Collective { kAllReduce, kReduceScatter, kAllGather };
+
 // A collective on its way (torch.distributed's Work).
 class Work {
  public:

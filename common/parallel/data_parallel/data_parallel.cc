@@ -69,22 +69,30 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
   CheckOptions();
   nn::To(*net, devices_[0]);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    std::unique_ptr<nn::Module> replica =
+    Replica& replica = replicas_.emplace_back();
+    replica.net =
         i == 0 ? std::move(net) : nn::Clone(*replicas_[0].net, devices_[i]);
-    std::vector<Tensor> parameters = nn::Parameters(*replica);
-    std::vector<Tensor> state = WithoutNames(nn::NamedState(*replica));
-    replicas_.push_back({std::move(replica),
-                         std::move(parameters),
-                         std::move(state),
-                         {},
-                         {},
-                         nn::SGD({}, {/*lr=*/0}),
-                         nullptr});
+    replica.FindTensors();
     if (i == 0) MakeBuckets();
   }
-  if (options_.shard == Shard::kParameters) MakeShards();
+  if (options_.shard == Shard::kParameters) {
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      shards_.emplace_back();
+      for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const auto [begin, end] = ShardOf(b, d);
+        shards_[b].push_back(
+            Empty({end - begin}, devices_[d], buckets_[b].dtype));
+      }
+    }
+  }
   for (std::size_t i = 0; i < devices_.size(); ++i) MakePieces(i);
+  if (!shards_.empty()) LendParameters();
   RememberVersions();
+}
+
+void DataParallel::Replica::FindTensors() {
+  parameters = nn::Parameters(*net);
+  state = WithoutNames(nn::NamedState(*net));
 }
 
 void DataParallel::CheckOptions() {
@@ -95,20 +103,27 @@ void DataParallel::CheckOptions() {
         options_.max_in_flight));
   }
   if (options_.process < 0 || options_.process >= options_.processes ||
-      (options_.processes > 1 && !options_.sum)) {
+      (options_.processes > 1 && !options_.collective)) {
     throw std::invalid_argument(absl::StrFormat(
         "[DataParallel] process %d of %d wanted, and a function that adds up "
         "for them; got %s",
         options_.process, options_.processes,
-        options_.sum ? "both" : "no function: see mpi/mpi_world.h"));
+        options_.collective ? "both" : "no function: see mpi/mpi_world.h"));
   }
-  if (options_.shard != Shard::kNone &&
-      (options_.sum || options_.allreduce != AllReduceAlgorithm::kSplit)) {
+  if (sharded() && options_.allreduce != AllReduceAlgorithm::kSplit) {
     throw std::invalid_argument(absl::StrFormat(
-        "[DataParallel] shards are of the devices of one process, added up by "
-        "split; got %s; leave the shards out, or the other",
-        options_.sum ? "a function that adds up for several processes"
-                     : AllReduceAlgorithmName(options_.allreduce)));
+        "[DataParallel] shards are added up by split; got %s; leave it or the "
+        "shards out",
+        AllReduceAlgorithmName(options_.allreduce)));
+  }
+  if (options_.shard == Shard::kParameters && options_.processes > 1 &&
+      devices_.size() > 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[DataParallel] shards of the parameters of %d processes wanted, with "
+        "%d devices in each, which would gather at different times, and what "
+        "one gathers all processes must send; start %d processes with a device "
+        "each, or shard less (Shard::kGradients)",
+        options_.processes, devices_.size(), ranks()));
   }
   if (options_.split.empty()) options_.split.assign(ranks(), 1);
   if (static_cast<int>(options_.split.size()) != ranks()) {
@@ -123,10 +138,11 @@ void DataParallel::CheckOptions() {
 
 void DataParallel::MakeBuckets() {
   const std::vector<Tensor>& parameters = replicas_[0].parameters;
+  place_of_.resize(parameters.size());
   bool full = true;
   for (std::size_t i = parameters.size(); i-- > 0;) {
     const DType dtype = parameters[i].dtype();
-    if (options_.shard != Shard::kNone && !parameters[i].is_contiguous()) {
+    if (sharded() && !parameters[i].is_contiguous()) {
       throw std::invalid_argument(absl::StrFormat(
           "[DataParallel] contiguous parameters wanted, to shard them; got %s "
           "with strides %s; make it Contiguous(x) before",
@@ -138,222 +154,13 @@ void DataParallel::MakeBuckets() {
     Bucket& bucket = buckets_.back();
     bucket.dtype = dtype;
     bucket.parameters.push_back(static_cast<int>(i));
+    place_of_[i] = {buckets_.size() - 1, bucket.numel};
     bucket.numel += parameters[i].numel();
     full = bucket.numel * static_cast<std::int64_t>(DTypeSize(dtype)) >=
            (buckets_.size() == 1 ? options_.first_bucket_bytes
                                  : options_.bucket_bytes);
   }
   if (!buckets_.empty()) ++buckets_.back().numel;  // the loss
-}
-
-Tensor DataParallel::Piece::Of(const Tensor& whole, SourceLocation at) const {
-  return Slice(Reshape(whole, {-1}, at), 0, begin - offset, end - offset, 1,
-               at);
-}
-
-std::vector<DataParallel::Piece> DataParallel::PiecesOf(
-    std::size_t b, std::int64_t begin, std::int64_t end) const {
-  std::vector<Piece> pieces;
-  std::int64_t offset = 0;
-  for (const int i : buckets_[b].parameters) {
-    const std::int64_t next = offset + replicas_[0].parameters[i].numel();
-    const std::int64_t from = std::max(begin, offset);
-    const std::int64_t to = std::min(end, next);
-    if (from < to || (from == to && offset == next)) {
-      pieces.push_back({i, b, from, to, offset, Tensor()});
-    }
-    offset = next;
-  }
-  return pieces;
-}
-
-std::pair<std::int64_t, std::int64_t> DataParallel::ShardOf(
-    std::size_t b, std::size_t rank) const {
-  const int n = static_cast<int>(devices_.size()), r = static_cast<int>(rank);
-  return {ChunkBegin(buckets_[b].numel, n, r),
-          ChunkBegin(buckets_[b].numel, n, r + 1)};
-}
-
-void DataParallel::MakePieces(std::size_t d) {
-  Replica& replica = replicas_[d];
-  const NoGradGuard guard;
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    const bool whole = options_.shard == Shard::kNone;
-    const auto [begin, end] =
-        whole ? std::pair(std::int64_t{0}, buckets_[b].numel) : ShardOf(b, d);
-    for (Piece& piece : PiecesOf(b, begin, end)) {
-      const Tensor& parameter = replica.parameters[piece.parameter];
-      piece.x =
-          whole ? parameter
-          : shards_.empty()
-              ? piece.Of(parameter, SourceLocation::Current())
-              : Slice(shards_[b][d], 0, piece.begin - begin, piece.end - begin);
-      replica.pieces.push_back(std::move(piece));
-    }
-  }
-  // In the parameters' order, as sgd() shows them.
-  std::stable_sort(
-      replica.pieces.begin(), replica.pieces.end(),
-      [](const Piece& a, const Piece& b) { return a.parameter < b.parameter; });
-  std::vector<Tensor> tensors;
-  for (const Piece& piece : replica.pieces) tensors.push_back(piece.x);
-  replica.sgd = nn::SGD(std::move(tensors), {/*lr=*/0});
-}
-
-void DataParallel::MakeShards() {
-  const auto at = SourceLocation::Current();
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    shards_.emplace_back();
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      const auto [begin, end] = ShardOf(b, d);
-      shards_[b].push_back(
-          Empty({end - begin}, devices_[d], buckets_[b].dtype, at));
-    }
-  }
-  Scatter(at);
-  // As Members shows them.
-  struct : nn::MemberVisitor {
-    void Parameter(std::string_view, Tensor& x) override {
-      x = Tensor(Storage::Lent(x.numel() * DTypeSize(x.dtype())), x.device(),
-                 x.dtype(), x.shape());
-    }
-  } lend;
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    Replica& replica = replicas_[d];
-    replica.net->Members(lend);
-    replica.parameters = nn::Parameters(*replica.net);
-    replica.state = WithoutNames(nn::NamedState(*replica.net));
-    std::vector<ShardedParameters::Bucket> buckets;
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      const Bucket& bucket = buckets_[b];
-      buckets.push_back({bucket.dtype, bucket.numel, {}, shards_[b]});
-      for (const Piece& piece : PiecesOf(b, 0, bucket.numel)) {
-        buckets[b].parameters.emplace_back(
-            replica.parameters[piece.parameter].storage(), piece.offset);
-      }
-    }
-    replica.sharded = std::make_shared<ShardedParameters>(
-        devices_[d], std::move(buckets),
-        [this, d](std::size_t b, const Tensor& whole) {
-          return GatherBucket(d, b, whole);
-        });
-  }
-}
-
-void DataParallel::Scatter(SourceLocation at) {
-  const NoGradGuard guard;
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      const Tensor& shard = shards_[b][d];
-      const std::int64_t from = ShardOf(b, d).first;
-      // All of what has failed is to be written.
-      if (HasFailed(shard)) {
-        CopyTo(Zeros({}, devices_[d], shard.dtype(), at), shard,
-               /*non_blocking=*/true, at);
-      }
-      for (const Piece& piece : PiecesOf(b, from, from + shard.numel())) {
-        CopyTo(piece.Of(replicas_[0].parameters[piece.parameter], at),
-               Slice(shard, 0, piece.begin - from, piece.end - from, 1, at),
-               /*non_blocking=*/true, at);
-      }
-    }
-  }
-  ShardsWritten(at);
-}
-
-nn::Module& DataParallel::replica(int i) {
-  if (replicas_[i].sharded != nullptr) replicas_[i].sharded->GatherAll();
-  return *replicas_[i].net;
-}
-
-nn::SGD& DataParallel::sgd() {
-  if (options_.shard == Shard::kNone) return replicas_[0].sgd;
-  if (whole_sgd_.has_value()) return *whole_sgd_;
-  const auto at = SourceLocation::Current();
-  const std::vector<Tensor>& parameters = replicas_[0].parameters;
-  whole_sgd_.emplace(parameters, replicas_[0].sgd.options());
-  const NoGradGuard guard;
-  std::vector<Tensor>& whole = whole_sgd_->momentum_buffers();
-  for (Replica& replica : replicas_) {
-    for (std::size_t i = 0; i < replica.pieces.size(); ++i) {
-      const Piece& piece = replica.pieces[i];
-      const Tensor& v = replica.sgd.momentum_buffers()[i];
-      // What failed is not there; it may be loaded.
-      if (!v.defined() || HasFailed(v)) continue;
-      const Tensor& parameter = parameters[piece.parameter];
-      Tensor& its = whole[piece.parameter];
-      if (!its.defined()) {
-        its = Zeros(parameter.shape(), devices_[0], parameter.dtype(), at);
-      }
-      CopyTo(v, piece.Of(its, at),
-             /*non_blocking=*/true, at);
-    }
-  }
-  RememberMomentum();
-  return *whole_sgd_;
-}
-
-MemoryUse DataParallel::Held(std::size_t d) {
-  Replica& replica = replicas_[d];
-  const auto bytes = [](const std::vector<Tensor>& tensors) {
-    std::int64_t sum = 0;
-    for (const Tensor& x : tensors) {
-      if (x.defined()) sum += static_cast<std::int64_t>(x.storage()->bytes());
-    }
-    return sum;
-  };
-  MemoryUse use;
-  use.parameters = bytes(replica.state);
-  if (replica.sharded != nullptr) {
-    use.parameters += replica.sharded->bytes() - bytes(replica.parameters);
-  }
-  for (const auto& shards : shards_) use.parameters += bytes({shards[d]});
-  for (const std::vector<StorageRef>& place : places_) {
-    use.gradients += static_cast<std::int64_t>(place[d]->bytes());
-  }
-  use.optimizer = bytes(replica.sgd.momentum_buffers());
-  return use;
-}
-
-MemoryUse DataParallel::memory(int i, SourceLocation at) {
-  Synchronize(devices_[i], at);
-  MemoryUse use = Held(i);
-  for (std::size_t b = 0; b < buckets_.size() && moves_on(); ++b) {
-    const auto [begin, end] = ShardOf(b, i);
-    use.gradients += (end - begin) * DTypeSize(buckets_[b].dtype);
-  }
-  use.activations = replicas_[i].activations;
-  const std::int64_t peak =
-      Memory(devices_[i]).Stats().peak - replicas_[i].others;
-  use.temporaries = std::max<std::int64_t>(0, peak - use.peak());
-  return use;
-}
-
-MemoryUse DataParallel::PredictMemory(int i, std::int64_t activations,
-                                      std::int64_t temporaries,
-                                      bool momentum) const {
-  std::int64_t all = 0, shard = 0, longest = 0, late = 0;
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    const std::int64_t size = DTypeSize(buckets_[b].dtype);
-    const auto [begin, end] = ShardOf(b, i);
-    all += buckets_[b].numel * size;
-    shard += (end - begin) * size;
-    longest = std::max(longest, buckets_[b].numel * size);
-    // When the last gradients are computed, two shards are not there.
-    if (b + 2 >= buckets_.size() && moves_on()) late += (end - begin) * size;
-  }
-  MemoryUse use;
-  use.parameters = shards_.empty() ? all : shard + 2 * longest;
-  if (!shards_.empty() && buckets_.size() == 1) use.parameters -= longest;
-  for (const auto& [name, buffer] : nn::NamedBuffers(*replicas_[i].net)) {
-    use.parameters += buffer.numel() * DTypeSize(buffer.dtype());
-  }
-  use.gradients = moves_on() ? shard : 0;
-  for (std::size_t p = 0; p < places(); ++p) use.gradients += PlaceBytes(p);
-  if (momentum) use.optimizer = options_.shard == Shard::kNone ? all : shard;
-  use.activations = activations;
-  use.temporaries = std::max<std::int64_t>(0, temporaries - late);
-  return use;
 }
 
 void DataParallel::Members(nn::MemberVisitor& visitor) {
@@ -424,7 +231,8 @@ void DataParallel::FollowModule(SourceLocation at) {
       written = written || kept.version() != replica.versions[i];
     }
   }
-  const bool momentum = MomentumChanged();
+  const bool momentum =
+      shown_sgd() != nullptr && MomentumVersions() != momentum_;
   if (written || momentum) CopyToReplicas(at);
   if (momentum) CopyMomentum(at);
   whole_sgd_.reset();
@@ -434,19 +242,20 @@ void DataParallel::FollowModule(SourceLocation at) {
   }
 }
 
-bool DataParallel::MomentumChanged() {
-  if (options_.shard != Shard::kNone && !whole_sgd_.has_value()) return false;
-  const std::vector<Tensor>& buffers = sgd().momentum_buffers();
-  if (buffers.size() != momentum_.size()) return true;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const auto [id, version] = momentum_[i];
-    if (buffers[i].defined()
-            ? buffers[i].id() != id || buffers[i].version() != version
-            : id != 0) {
-      return true;
-    }
+nn::SGD* DataParallel::shown_sgd() {
+  if (!sharded()) return &replicas_[0].sgd;
+  return whole_sgd_.has_value() ? &*whole_sgd_ : nullptr;
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>>
+DataParallel::MomentumVersions() {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> versions;
+  if (shown_sgd() == nullptr) return versions;
+  for (const Tensor& x : shown_sgd()->momentum_buffers()) {
+    versions.emplace_back(x.defined() ? x.id() : 0,
+                          x.defined() ? x.version() : 0);
   }
-  return false;
+  return versions;
 }
 
 void DataParallel::CopyToReplicas(SourceLocation at) {
@@ -464,16 +273,17 @@ void DataParallel::CopyToReplicas(SourceLocation at) {
     replicas_[0].sharded->GatherAll();
     Scatter(at);
   }
-  for (std::size_t d = 0; d < replicas_.size(); ++d) {
-    const std::vector<Tensor>& parameters = replicas_[d].parameters;
-    for (std::size_t i = 0; i < replicas_[d].state.size() && d > 0; ++i) {
-      const Tensor& x = replicas_[d].state[i];
-      const bool lent =
-          !shards_.empty() && std::any_of(parameters.begin(), parameters.end(),
-                                          [&](const Tensor& parameter) {
-                                            return parameter.id() == x.id();
-                                          });
-      if (!lent) CopyTo(replicas_[0].state[i], x, /*non_blocking=*/true, at);
+  const auto kept = [&](const Replica& replica) {
+    std::vector<Tensor> all = WithoutNames(nn::NamedBuffers(*replica.net));
+    if (!shards_.empty()) return all;
+    all.insert(all.end(), replica.parameters.begin(), replica.parameters.end());
+    return all;
+  };
+  const std::vector<Tensor> from = kept(replicas_[0]);
+  for (std::size_t d = 1; d < replicas_.size(); ++d) {
+    const std::vector<Tensor> to = kept(replicas_[d]);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      CopyTo(from[i], to[i], /*non_blocking=*/true, at);
     }
   }
 }
@@ -481,17 +291,15 @@ void DataParallel::CopyToReplicas(SourceLocation at) {
 void DataParallel::CopyMomentum(SourceLocation at) {
   const NoGradGuard guard;
   const std::vector<Tensor>& whole = sgd().momentum_buffers();
-  for (std::size_t d = 0; d < replicas_.size(); ++d) {
-    if (d == 0 && options_.shard == Shard::kNone) continue;
+  for (std::size_t d = sharded() ? 0 : 1; d < replicas_.size(); ++d) {
     Replica& replica = replicas_[d];
-    std::vector<Tensor>& copies = replica.sgd.momentum_buffers();
-    copies.clear();
-    for (const Piece& piece : replica.pieces) {
-      copies.emplace_back();
-      const Tensor& v = whole[piece.parameter];
-      if (!v.defined()) continue;
-      copies.back() = Empty(piece.x.shape(), devices_[d], v.dtype(), at);
-      CopyTo(Reshape(piece.Of(v, at), piece.x.shape(), at), copies.back(),
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      Tensor& copy = replica.sgd.momentum_buffers()[i];
+      copy = Tensor();
+      if (!whole[i].defined()) continue;
+      const Piece& piece = replica.pieces[i];
+      copy = Empty(piece.x.shape(), devices_[d], whole[i].dtype(), at);
+      CopyTo(Reshape(piece.Of(whole[i], at), piece.x.shape(), at), copy,
              /*non_blocking=*/true, at);
     }
   }
@@ -504,16 +312,7 @@ void DataParallel::RememberVersions() {
       replica.versions.push_back(x.version());
     }
   }
-  RememberMomentum();
-}
-
-void DataParallel::RememberMomentum() {
-  momentum_.clear();
-  if (options_.shard != Shard::kNone && !whole_sgd_.has_value()) return;
-  for (const Tensor& x : sgd().momentum_buffers()) {
-    momentum_.emplace_back(x.defined() ? x.id() : 0,
-                           x.defined() ? x.version() : 0);
-  }
+  momentum_ = MomentumVersions();
 }
 
 }  // namespace d2l

@@ -41,11 +41,15 @@
 // kSplit, so all bits stay the same. A module's parameters and their copies are
 // whole while the DataParallel is being made.
 //
-// Several processes, each with as many devices, train one network together,
-// without shards, if
-// the options have their number and a `sum` (mpi/mpi_world.h). Each gives every
-// Step the whole batch, and computes its devices' shards of it: all replicas
-// have the bits of one process with all the devices. Forward is of one process.
+// Several processes, each with as many devices, train one network together, if
+// the options have their number and a `collective` (mpi/mpi_world.h). Each
+// gives every Step the whole batch, and computes its devices' shards of it: all
+// replicas have the bits of one process with all the devices. Forward computes
+// the outputs of its process's batch. With shards all processes call sgd()
+// together; with kParameters, for which each has one device, also module(),
+// replica(), Forward, and what shows the module's members, as printing does:
+// what is gathered comes from all. Their networks use the parameters in one
+// order, whatever the samples are.
 //
 // The module is that of the first device. Values written to it, as by
 // nn::LoadStateDict, and to the momentum in sgd(), reach the other devices at
@@ -75,6 +79,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
@@ -134,10 +139,10 @@ struct DataParallelOptions {
   // number `process` * devices + i of all.
   int processes = 1;
   int process = 0;
-  // Adds up a tensor of each of this process's devices and those of the others,
-  // all of which call it in the same order. None: AllReduceAsync, of one
-  // process, by the algorithm above.
-  std::function<Work(Replicas, SourceLocation)> sum;
+  // A collective of a tensor of each of this process's devices and those of the
+  // others, all of which call it in the same order. None: collective.h's, of
+  // one process, by the algorithm above.
+  std::function<Work(Collective, Replicas, SourceLocation)> collective;
 };
 
 class DataParallel : public nn::Module {
@@ -203,13 +208,10 @@ class DataParallel : public nn::Module {
   Share ShareOf(std::int64_t samples) const;
 
  private:
-  // What a device updates: a parameter, or a piece of it, as it is in its
-  // bucket.
+  // What a device updates of a parameter: all, or elements of it, perhaps none.
   struct Piece {
-    int parameter;
-    std::size_t bucket;
-    std::int64_t begin, end;  // in the bucket
-    std::int64_t offset;      // of the parameter there
+    std::int64_t begin = 0;   // in the parameter
+    std::int64_t offset = 0;  // in the device's shard of the bucket
     Tensor x;
 
     // The same elements of a tensor that has the parameter's shape, flat.
@@ -220,11 +222,18 @@ class DataParallel : public nn::Module {
     std::vector<Tensor> parameters;
     std::vector<Tensor> state;            // these and the buffers
     std::vector<std::uint64_t> versions;  // of the state, when all were equal
-    std::vector<Piece> pieces;
-    nn::SGD sgd;                                 // of them
+    std::vector<Piece> pieces;            // of each parameter
+    nn::SGD sgd{{}, {/*lr=*/0}};          // of them
     std::shared_ptr<ShardedParameters> sharded;  // null unless kParameters
     // Bytes of the last step; `others` are not the network's.
     std::int64_t activations = 0, others = 0;
+
+    void FindTensors();  // of the net
+  };
+  // Where a parameter's gradient is.
+  struct Place {
+    std::size_t bucket;
+    std::int64_t offset;
   };
   // Gradients of some parameters, one behind the other; in the last one the
   // loss comes behind them.
@@ -235,35 +244,38 @@ class DataParallel : public nn::Module {
   };
   // A device's part of a step.
   struct Pass;
-  enum class Collective { kAllReduce, kReduceScatter, kAllGather };
 
   void CheckOptions();
   void MakeBuckets();
-  // What of the bucket is in [begin, end), without x.
-  std::vector<Piece> PiecesOf(std::size_t bucket, std::int64_t begin,
-                              std::int64_t end) const;
-  // A rank's shard of a bucket: [begin, end).
+  // What of a bucket a device updates: [begin, end), all if nothing is sharded.
   std::pair<std::int64_t, std::int64_t> ShardOf(std::size_t bucket,
-                                                std::size_t rank) const;
+                                                std::size_t device) const;
   void MakePieces(std::size_t device);
   // Has the replicas' parameters be lent, and shards_ be what there is.
-  void MakeShards();
+  void LendParameters();
   // Writes the module's parameters to the shards.
   void Scatter(SourceLocation at);
-  // Has gathers wait for what the current streams write to the shards.
-  void ShardsWritten(SourceLocation at);
+  // Has gathers wait for what the current streams write to the shards; or these
+  // for gathers.
+  void Order(bool written, SourceLocation at);
   Event GatherBucket(std::size_t device, std::size_t bucket,
                      const Tensor& whole);
+  // Of tensors like the parameters, of which each device has its pieces: all,
+  // where there is a place for it.
+  using OfParameter =
+      absl::FunctionRef<Tensor(std::size_t device, std::size_t parameter)>;
+  void GatherPieces(OfParameter piece, OfParameter whole, SourceLocation at);
   void CheckBatch(const Tensor& x, SourceLocation at) const;
   // Checks that the replicas are what they were, and copies what was written to
   // the module since.
   void FollowModule(SourceLocation at);
-  // Whether the module's momentum was written or replaced.
-  bool MomentumChanged();
+  // The optimiser that sgd() has shown since the last call; or null.
+  nn::SGD* shown_sgd();
+  // Of its momentum, ids and versions.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> MomentumVersions();
   void CopyToReplicas(SourceLocation at);
   void CopyMomentum(SourceLocation at);
   void RememberVersions();
-  void RememberMomentum();
   void WaitForRoom(SourceLocation at);
   // Has the failure that is being handled reach the parameters of all devices.
   void FailEverywhere(SourceLocation at);
@@ -274,6 +286,10 @@ class DataParallel : public nn::Module {
   // Requests the forward pass of a shard. Returns the outputs.
   Tensor Forward(std::size_t device, const Tensor& x, const Tensor& labels,
                  double scale, Pass& pass, SourceLocation at);
+  // Of a process without samples: some of the others', which do not count. So
+  // it writes the buffers that a step writes, and gathers when the others do.
+  void ForwardForOthers(const Tensor& x, const Tensor& labels, Pass& pass,
+                        SourceLocation at);
   // Goes back until the bucket's gradients are known, and writes them there;
   // those of a device without samples if there is no pass.
   void Fill(std::size_t device, std::size_t bucket, Pass* pass,
@@ -289,36 +305,36 @@ class DataParallel : public nn::Module {
   MemoryUse Held(std::size_t device);
   // sums: of each bucket on each device, or of its shard.
   void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
-  // Gives every device the parameters that the others have updated.
-  void GatherUpdated(SourceLocation at);
   void AverageBuffers(const std::vector<std::int64_t>& sizes,
                       std::int64_t samples, SourceLocation at);
-  // Has the first device write the buffers that a step writes.
-  void TouchBuffers(const Tensor& x, SourceLocation at);
-  // Requests it, of one tensor of each device, behind the current streams, and
-  // gives the ends.
-  std::vector<Event> Communicate(Collective collective,
-                                 const std::vector<Tensor>& tensors,
-                                 SourceLocation at);
+  // The batch's mean loss, on the first device, which the last sums have.
+  Tensor Loss(const std::vector<Tensor>& sums, SourceLocation at);
+  // Requests it, of one tensor of each device, behind the current streams.
+  Work Communicate(Collective collective, const std::vector<Tensor>& tensors,
+                   SourceLocation at);
   // Has these streams take as long as a link would for so many bytes each.
   void EmulateLink(absl::Span<const Device> devices, double bytes,
                    SourceLocation at) const;
-  // Has the devices' current streams wait for that.
-  void Await(const std::vector<Event>& ends, SourceLocation at);
-  // Devices of all processes.
+  // Devices of all processes; and a device's number among them.
   int ranks() const {
     return static_cast<int>(devices_.size()) * options_.processes;
   }
+  int RankOf(std::size_t device) const {
+    return options_.process * static_cast<int>(devices_.size()) +
+           static_cast<int>(device);
+  }
+  bool sharded() const { return options_.shard != Shard::kNone; }
 
   DataParallelOptions options_;
   std::vector<Device> devices_;
   std::vector<Replica> replicas_;
   std::vector<Bucket> buckets_;
+  std::vector<Place> place_of_;  // by parameter
   // Of kParameters, by bucket and device.
   std::vector<std::vector<Tensor>> shards_;
   std::vector<std::vector<StorageRef>> places_;  // by place and device
   std::optional<nn::SGD> whole_sgd_;             // with the gathered momentum
-  // Of the module's momentum, when it was equal: ids and versions.
+  // Of the momentum, when it was equal.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> momentum_;
   std::deque<std::vector<Event>> in_flight_;  // the ends of steps
 };

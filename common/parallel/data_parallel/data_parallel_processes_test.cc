@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,30 +33,30 @@ namespace {
 
 using testing::HasSubstr;
 
-// Where the processes leave their arrays, and find the sums.
+// Where the processes leave their arrays, and find the results.
 class Meeting {
  public:
   explicit Meeting(int processes) : arrays_(processes) {}
 
   // For DataParallelOptions.
-  Work Sum(int process, Replicas local, SourceLocation at) {
+  Work Run(Collective what, int process, Replicas local, SourceLocation at) {
     std::vector<float*> arrays;
     for (const Tensor& x : local) {
       arrays.push_back(static_cast<float*>(x.data()));
     }
     const std::int64_t numel = local[0].numel();
     return RunOnOneStream(
-        "meeting", local, [=] { Meet(process, arrays, numel); }, at);
+        "meeting", local, [=] { Meet(what, process, arrays, numel); }, at);
   }
 
  private:
-  void Meet(int process, const std::vector<float*>& arrays,
+  void Meet(Collective what, int process, const std::vector<float*>& arrays,
             std::int64_t numel) {
     MutexLock lock(mutex_);
     const int round = round_;
-    arrays_[process] = {arrays, numel};
+    arrays_[process] = {arrays, {what, numel}};
     if (++arrived_ == static_cast<int>(arrays_.size())) {
-      AddUp();
+      Exchange(what, numel);
       arrived_ = 0;
       ++round_;
       changed_.NotifyAll();
@@ -70,32 +71,40 @@ class Meeting {
     }
   }
 
-  void AddUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    for (std::int64_t i = 0; i < arrays_[0].second; ++i) {
-      float sum = 0;
-      bool first = true;
-      for (const auto& [arrays, numel] : arrays_) {
-        ASSERT_EQ(numel, arrays_[0].second);
-        for (const float* array : arrays) {
-          sum = first ? array[i] : sum + array[i];
-          first = false;
+  void Exchange(Collective what, std::int64_t numel)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::vector<float*> all;  // of each rank
+    for (const auto& [arrays, call] : arrays_) {
+      ASSERT_EQ(call, std::pair(what, numel));
+      all.insert(all.end(), arrays.begin(), arrays.end());
+    }
+    const int ranks = static_cast<int>(all.size());
+    for (int owner = 0; owner < ranks; ++owner) {
+      for (std::int64_t i = ChunkBegin(numel, ranks, owner);
+           i < ChunkBegin(numel, ranks, owner + 1); ++i) {
+        float value = all[what == Collective::kAllGather ? owner : 0][i];
+        for (int r = 1; r < ranks && what != Collective::kAllGather; ++r) {
+          value += all[r][i];
         }
-      }
-      for (const auto& [arrays, numel] : arrays_) {
-        for (float* array : arrays) array[i] = sum;
+        // What is not defined afterwards is made wrong.
+        for (int r = 0; r < ranks; ++r) {
+          all[r][i] =
+              what == Collective::kReduceScatter && r != owner ? 1e9f : value;
+        }
       }
     }
   }
 
   Mutex mutex_;
   CondVar changed_;
-  std::vector<std::pair<std::vector<float*>, std::int64_t>> arrays_
-      ABSL_GUARDED_BY(mutex_);
+  std::vector<
+      std::pair<std::vector<float*>, std::pair<Collective, std::int64_t>>>
+      arrays_ ABSL_GUARDED_BY(mutex_);
   int arrived_ ABSL_GUARDED_BY(mutex_) = 0;
   int round_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// What 20 steps leave in all replicas, and the losses.
+// What 20 steps leave in all replicas and in the momentum, and the losses.
 std::vector<std::vector<std::uint32_t>> Train(
     std::unique_ptr<nn::Module> net, const std::vector<int>& ids,
     const DataParallelOptions& options) {
@@ -118,6 +127,9 @@ std::vector<std::vector<std::uint32_t>> Train(
                          FromVector(labels, {samples}, device), {0.1, 0.9})
                    .loss));
   }
+  for (const Tensor& v : many.sgd().momentum_buffers()) {
+    result.push_back(BitsOf(v));
+  }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     for (auto& bits : BitsOf(many.replica(static_cast<int>(i)))) {
       result.push_back(std::move(bits));
@@ -136,41 +148,47 @@ TEST(DataParallelProcessesTest, TrainToTheBitsOfOne) {
   }
   ManualSeed(3);
   const nn::Sequential net = Mlp();
-  for (const bool overlap : {true, false}) {
-    for (const int each : {1, 2}) {
-      const int processes = 4 / each;
-      DataParallelOptions options = WithBuckets(300, overlap);
-      const auto expected = Train(nn::Clone(net, First()), ids, options);
-      Meeting meeting(processes);
-      std::vector<std::vector<std::vector<std::uint32_t>>> got(processes);
-      // Made here: a thread that copied from another's device would wait for
-      // it.
-      std::vector<std::unique_ptr<nn::Module>> nets;
-      for (int p = 0; p < processes; ++p) {
-        nets.push_back(nn::Clone(net, Devices()[ids[p * each]].device));
-      }
-      for (const int id : ids) Synchronize(Devices()[id].device);
-      std::vector<std::thread> threads;
-      for (int p = 0; p < processes; ++p) {
-        threads.emplace_back([&, p] {
-          DataParallelOptions mine = options;
-          mine.processes = processes;
-          mine.process = p;
-          mine.sum = [&, p](Replicas local, SourceLocation at) {
-            return meeting.Sum(p, local, at);
-          };
-          got[p] = Train(std::move(nets[p]),
-                         {ids.begin() + p * each, ids.begin() + (p + 1) * each},
-                         mine);
-        });
-      }
-      for (std::thread& thread : threads) thread.join();
-      for (int p = 0; p < processes; ++p) {
-        // All replicas are alike.
-        ASSERT_LE(got[p].size(), expected.size());
-        for (std::size_t i = 0; i < got[p].size(); ++i) {
-          EXPECT_EQ(got[p][i], expected[i]) << p << ": " << i;
-        }
+  using Case = std::tuple<Shard, bool, int>;
+  for (const auto& [shard, overlap, each] :
+       {Case{Shard::kNone, true, 1}, Case{Shard::kNone, false, 2},
+        Case{Shard::kOptimizer, true, 1}, Case{Shard::kOptimizer, false, 2},
+        Case{Shard::kGradients, true, 2}, Case{Shard::kGradients, false, 1},
+        Case{Shard::kParameters, true, 1},
+        Case{Shard::kParameters, false, 1}}) {
+    const int processes = 4 / each;
+    DataParallelOptions options = WithBuckets(300, overlap);
+    const auto expected = Train(nn::Clone(net, First()), ids, options);
+    options.shard = shard;
+    Meeting meeting(processes);
+    std::vector<std::vector<std::vector<std::uint32_t>>> got(processes);
+    // Made here: a thread that copied from another's device would wait for
+    // it.
+    std::vector<std::unique_ptr<nn::Module>> nets;
+    for (int p = 0; p < processes; ++p) {
+      nets.push_back(nn::Clone(net, Devices()[ids[p * each]].device));
+    }
+    for (const int id : ids) Synchronize(Devices()[id].device);
+    std::vector<std::thread> threads;
+    for (int p = 0; p < processes; ++p) {
+      threads.emplace_back([&, p] {
+        DataParallelOptions mine = options;
+        mine.processes = processes;
+        mine.process = p;
+        mine.collective = [&, p](Collective what, Replicas local,
+                                 SourceLocation at) {
+          return meeting.Run(what, p, local, at);
+        };
+        got[p] =
+            Train(std::move(nets[p]),
+                  {ids.begin() + p * each, ids.begin() + (p + 1) * each}, mine);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (int p = 0; p < processes; ++p) {
+      // All replicas are alike.
+      ASSERT_LE(got[p].size(), expected.size());
+      for (std::size_t i = 0; i < got[p].size(); ++i) {
+        EXPECT_EQ(got[p][i], expected[i]) << p << ": " << i;
       }
     }
   }
@@ -187,7 +205,9 @@ TEST(DataParallelProcessesTest, AShareIsTheDevicesPartOfTheBatch) {
   DataParallelOptions options;
   options.processes = 3;
   options.process = 1;
-  options.sum = [](Replicas, SourceLocation) { return Work(); };
+  options.collective = [](Collective, Replicas, SourceLocation) {
+    return Work();
+  };
   options.split = {2, 1, 1};
   const DataParallel net(Mlp(), {0}, options);
   EXPECT_EQ(net.ShareOf(9).begin, 5);

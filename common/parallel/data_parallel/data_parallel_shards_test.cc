@@ -53,6 +53,27 @@ std::vector<std::vector<std::uint32_t>> MomentumOf(DataParallel& net) {
   return bits;
 }
 
+// What is saved of a training, and loaded.
+class Saved {
+ public:
+  explicit Saved(DataParallel& from) : net(nn::Clone(from.module(), First())) {
+    for (const Tensor& v : from.sgd().momentum_buffers()) {
+      momentum.push_back(Clone(v));
+    }
+  }
+  void Load(DataParallel& to) const {
+    const std::vector<Tensor> from = nn::Parameters(*net);
+    const std::vector<Tensor> parameters = nn::Parameters(to.module());
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      CopyTo(from[i], parameters[i]);
+      to.sgd().momentum_buffers()[i] = Clone(momentum[i]);
+    }
+  }
+
+  const std::unique_ptr<nn::Module> net;
+  std::vector<Tensor> momentum;
+};
+
 // Trains both, and compares all bits.
 void ExpectSameTraining(DataParallel& whole, DataParallel& sharded,
                         const std::vector<TestBatch>& batches,
@@ -297,25 +318,15 @@ TEST(ShardsTest, ValuesWrittenToTheModuleReachAllShards) {
     DataParallel net(Mlp(), Ids(3), options);
     const TestBatch batch = MakeBatch(7, 1);
     net.Step(batch.x, batch.labels, sgd);
-    const auto saved = nn::Clone(net.module(), First());
-    std::vector<Tensor> momentum;
-    for (const Tensor& v : net.sgd().momentum_buffers()) {
-      momentum.push_back(Clone(v));
-    }
+    const Saved saved(net);
     for (int step = 0; step < 2; ++step) {
       net.Step(batch.x, batch.labels, sgd);
     }
     const auto expected = BitsOf(net.module());
     // Back, and again; and with another number of devices.
     DataParallel other(Mlp(), Ids(2), options);
-    for (DataParallel* const to : {&net, &other}) {
-      const std::vector<Tensor> from = nn::Parameters(*saved);
-      const std::vector<Tensor> parameters = nn::Parameters(to->module());
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        CopyTo(from[i], parameters[i]);
-        to->sgd().momentum_buffers()[i] = Clone(momentum[i]);
-      }
-    }
+    saved.Load(net);
+    saved.Load(other);
     for (int step = 0; step < 2; ++step) {
       net.Step(batch.x, batch.labels, sgd);
       other.Step(batch.x, batch.labels, sgd);
@@ -325,9 +336,9 @@ TEST(ShardsTest, ValuesWrittenToTheModuleReachAllShards) {
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(BitsOf(other.replica(i)), BitsOf(other.module()));
     }
-    DataParallel whole(nn::Clone(*saved, First()), Ids(2),
+    DataParallel whole(nn::Clone(*saved.net, First()), Ids(2),
                        WithBuckets(300, true));
-    whole.sgd().momentum_buffers() = momentum;
+    whole.sgd().momentum_buffers() = saved.momentum;
     for (int step = 0; step < 2; ++step) {
       whole.Step(batch.x, batch.labels, sgd);
     }
@@ -362,11 +373,7 @@ TEST(ShardsTest, AFailureReachesAllShardsAndLoadingCuresIt) {
     DataParallel net(Mlp(), Ids(3), options);
     const TestBatch batch = MakeBatch(6, 1);
     net.Step(batch.x, batch.labels, sgd);
-    const auto saved = nn::Clone(net.module(), First());
-    std::vector<Tensor> momentum;
-    for (const Tensor& v : net.sgd().momentum_buffers()) {
-      momentum.push_back(Clone(v));
-    }
+    const Saved saved(net);
     std::vector<std::int64_t> labels(6, 1);
     labels[3] = kClasses;
     const Tensor bad = FromVector<std::int64_t>(labels, {6}, First());
@@ -378,15 +385,10 @@ TEST(ShardsTest, AFailureReachesAllShardsAndLoadingCuresIt) {
     for (int i = 0; i < 3; ++i) {
       EXPECT_THROW(BitsOf(nn::Parameters(net.replica(i))[0]), AsyncError);
     }
-    const std::vector<Tensor> from = nn::Parameters(*saved);
-    const std::vector<Tensor> parameters = nn::Parameters(net.module());
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      CopyTo(from[i], parameters[i]);
-      net.sgd().momentum_buffers()[i] = Clone(momentum[i]);
-    }
-    DataParallel unbroken(nn::Clone(*saved, First()), Ids(3),
+    saved.Load(net);
+    DataParallel unbroken(nn::Clone(*saved.net, First()), Ids(3),
                           WithBuckets(300, true));
-    unbroken.sgd().momentum_buffers() = momentum;
+    unbroken.sgd().momentum_buffers() = saved.momentum;
     for (int step = 0; step < 2; ++step) {
       net.Step(batch.x, batch.labels, sgd);
       unbroken.Step(batch.x, batch.labels, sgd);
@@ -397,18 +399,21 @@ TEST(ShardsTest, AFailureReachesAllShardsAndLoadingCuresIt) {
   }
 }
 
-TEST(ShardsTest, RefuseWhatIsNotOfOneProcessAndSplit) {
+TEST(ShardsTest, RefuseOtherSumsAndSeveralDevicesInEachProcess) {
   DataParallelOptions options;
   options.shard = Shard::kGradients;
   options.allreduce = AllReduceAlgorithm::kRing;
   EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), Ids(2), options); }),
-              HasSubstr("shards are of the devices of one process, added up by "
-                        "split; got ring"));
+              HasSubstr("shards are added up by split; got ring"));
   options.allreduce = AllReduceAlgorithm::kSplit;
-  options.processes = 2;
-  options.sum = [](Replicas, SourceLocation) { return Work(); };
+  options.shard = Shard::kParameters;
+  options.processes = 3;
+  options.collective = [](Collective, Replicas, SourceLocation) {
+    return Work();
+  };
   EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), Ids(2), options); }),
-              HasSubstr("a function that adds up for several processes"));
+              HasSubstr("parameters of 3 processes wanted, with 2 devices in "
+                        "each"));
 }
 
 TEST(ShardsTest, AnEmulatedLinkChangesNoResult) {

@@ -28,11 +28,6 @@
 namespace d2l {
 namespace {
 
-// Behind collectives of all devices, and behind a device's gathers. Not the
-// streams of the collectives, which an emulated link would hold up.
-Stream& BucketStream(Device device) { return CommunicationStream(device, 1); }
-Stream& GatherStream(Device device) { return CommunicationStream(device, 2); }
-
 // The neutral element: x + -0 is x, also where x is -0.
 Tensor NothingToAdd(std::int64_t numel, Device device, DType dtype,
                     SourceLocation at) {
@@ -48,6 +43,7 @@ struct DataParallel::Pass {
   GradientTape tape;
   std::vector<Tensor> gradients;  // known, and not in their bucket yet
   Tensor loss;
+  bool counts = true;  // whether they are added up
 };
 
 DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
@@ -145,17 +141,20 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
                                      *passes[d], at));
     replicas_[d].activations = Memory(devices_[d]).Stats().allocated - before;
   }
+  if (result.outputs.empty()) {
+    passes[0] = std::make_unique<Pass>(replicas_[0].parameters, at);
+    ForwardForOthers(x, labels, *passes[0], at);
+  }
   const std::size_t count = buckets_.size();
-  const auto reduce = options_.shard == Shard::kNone
-                          ? Collective::kAllReduce
-                          : Collective::kReduceScatter;
+  const auto reduce =
+      sharded() ? Collective::kReduceScatter : Collective::kAllReduce;
   std::vector<std::vector<Tensor>> sums(count);
-  std::vector<std::vector<Event>> ends(count);
+  std::vector<Work> adding(count);
   std::size_t done = 0;
   // The current streams wait for the buckets before this one.
   const auto await = [&](std::size_t bucket) {
     for (; done < bucket; ++done) {
-      Await(ends[done], at);
+      adding[done].Wait(at);
       if (!moves_on()) continue;
       for (std::size_t d = 0; d < devices_.size(); ++d) {
         const auto [from, to] = ShardOf(done, d);
@@ -171,20 +170,14 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       Fill(d, b, passes[d].get(), sums[b][d], at);
     }
-    if (at_once) ends[b] = Communicate(reduce, sums[b], at);
+    if (at_once) adding[b] = Communicate(reduce, sums[b], at);
     if (!options_.overlap && at_once) await(b + 1);
   }
   for (std::size_t b = 0; b < count && !at_once; ++b) {
-    ends[b] = Communicate(reduce, sums[b], at);
+    adding[b] = Communicate(reduce, sums[b], at);
   }
   await(count);
-  // A copy: the bucket's place is used again. The last rank's shard has it, and
-  // another device that read all of that would keep it in flight.
-  const Tensor& last =
-      sums.back()[reduce == Collective::kAllReduce ? 0 : devices_.size() - 1];
-  result.loss = To(Clone(Select(last, 0, last.numel() - 1, at), at),
-                   devices_[0], /*non_blocking=*/true, at);
-  if (result.outputs.empty()) TouchBuffers(x, at);
+  result.loss = Loss(sums.back(), at);
   AverageBuffers(share.sizes, x.size(0), at);
   Update(sums, at);
   return result;
@@ -213,17 +206,32 @@ Tensor DataParallel::Forward(std::size_t d, const Tensor& x,
   return outputs;
 }
 
+void DataParallel::ForwardForOthers(const Tensor& x, const Tensor& labels,
+                                    Pass& pass, SourceLocation at) {
+  pass.counts = false;
+  const GeneratorState before = GetGeneratorState(devices_[0]);
+  // Two samples: batch normalisation refuses one where that is one value.
+  const std::int64_t rows = std::min<std::int64_t>(2, x.size(0));
+  const auto first = [&](const Tensor& all) {
+    return To(Slice(all, 0, 0, rows, 1, at), devices_[0], true, at);
+  };
+  Forward(0, first(x), first(labels), /*scale=*/1, pass, at);
+  SetGeneratorState(before, devices_[0]);
+}
+
 void DataParallel::Fill(std::size_t d, std::size_t b, Pass* pass,
                         const Tensor& gradients, SourceLocation at) {
-  if (pass == nullptr) {
+  const bool counts = pass != nullptr && pass->counts;
+  if (!counts) {
     const NoGradGuard guard;
     CopyTo(NothingToAdd(1, devices_[d], gradients.dtype(), at), gradients,
            /*non_blocking=*/true, at);
-    return;
   }
+  if (pass == nullptr) return;
   const ScopedGathers gathers(replicas_[d].sharded.get(), /*direction=*/1);
   std::int64_t begin = 0;
   const auto add = [&](const Tensor& x) {
+    if (!counts) return;
     const NoGradGuard guard;
     const std::int64_t end = begin + x.numel();
     CopyTo(Reshape(x, {-1}, at), Slice(gradients, 0, begin, end, 1, at),
@@ -273,155 +281,64 @@ std::vector<Tensor> DataParallel::PlaceOf(std::size_t b) {
 void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
                           SourceLocation at) {
   // Behind the last gathers of the old parameters.
-  for (const Device reader : devices_) {
-    if (shards_.empty()) break;
-    const Event end = CommunicationStream(reader).Record();
-    for (const Device device : devices_) CurrentStream(device).Wait(end, at);
-  }
-  std::vector<Event> ends;
+  if (!shards_.empty()) Order(/*written=*/false, at);
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     Replica& replica = replicas_[d];
     std::vector<Tensor> gradients;
-    for (const Piece& piece : replica.pieces) {
-      const std::int64_t from = moves_on() ? ShardOf(piece.bucket, d).first : 0;
+    for (std::size_t i = 0; i < replica.pieces.size(); ++i) {
+      const Piece& piece = replica.pieces[i];
+      const std::size_t b = place_of_[i].bucket;
+      const std::int64_t begin =
+          piece.offset + (moves_on() ? 0 : ShardOf(b, d).first);
       gradients.push_back(
-          Reshape(Slice(sums[piece.bucket][d], 0, piece.begin - from,
-                        piece.end - from, 1, at),
+          Reshape(Slice(sums[b][d], 0, begin, begin + piece.x.numel(), 1, at),
                   piece.x.shape(), at));
     }
     replica.sgd.Step(gradients, at);
   }
   if (!shards_.empty()) {
-    ShardsWritten(at);
+    Order(/*written=*/true, at);
     for (const Replica& replica : replicas_) replica.sharded->Reset();
-  } else if (options_.shard != Shard::kNone) {
-    GatherUpdated(at);
+  } else if (sharded() && ranks() > 1) {
+    GatherPieces(
+        [&](std::size_t d, std::size_t i) { return replicas_[d].pieces[i].x; },
+        [&](std::size_t d, std::size_t i) {
+          return replicas_[d].parameters[i];
+        },
+        at);
   }
+  std::vector<Event> ends;
   for (const Device device : devices_) {
     ends.push_back(CurrentStream(device).Record());
   }
   in_flight_.push_back(std::move(ends));
 }
 
-void DataParallel::GatherUpdated(SourceLocation at) {
-  if (ranks() == 1) return;
-  const NoGradGuard guard;
-  std::vector<std::vector<Tensor>> whole(buckets_.size());
-  std::vector<std::vector<Event>> ends(buckets_.size());
-  std::size_t done = 0;
-  const auto take = [&](std::size_t bucket) {
-    for (; done < bucket; ++done) {
-      Await(ends[done], at);
-      for (std::size_t d = 0; d < devices_.size(); ++d) {
-        for (const Piece& piece : PiecesOf(done, 0, buckets_[done].numel)) {
-          const Tensor& parameter = replicas_[d].parameters[piece.parameter];
-          CopyTo(
-              Reshape(Slice(whole[done][d], 0, piece.begin, piece.end, 1, at),
-                      parameter.shape(), at),
-              parameter, /*non_blocking=*/true, at);
-        }
-      }
-    }
+Tensor DataParallel::Loss(const std::vector<Tensor>& sums, SourceLocation at) {
+  // A copy: its place is used again.
+  const auto copy = [&](const Tensor& x) {
+    return Clone(Select(x, 0, x.numel() - 1, at), at);
   };
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    take(std::max(b + 1, places()) - places());
-    whole[b] = PlaceOf(b);
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      for (const Piece& piece : replicas_[d].pieces) {
-        if (piece.bucket != b) continue;
-        CopyTo(piece.x, Slice(whole[b][d], 0, piece.begin, piece.end, 1, at),
-               /*non_blocking=*/true, at);
-      }
-    }
-    ends[b] = Communicate(Collective::kAllGather, whole[b], at);
+  if (!sharded()) return copy(sums[0]);
+  // The last rank's shard has it.
+  if (options_.processes == 1) {
+    return To(copy(sums.back()), devices_[0], /*non_blocking=*/true, at);
   }
-  take(buckets_.size());
-}
-
-void DataParallel::ShardsWritten(SourceLocation at) {
-  for (const Device writer : devices_) {
-    const Event end = CurrentStream(writer).Record();
-    for (const Device device : devices_) {
-      CommunicationStream(device).Wait(end, at);
-    }
+  std::vector<Tensor> parts;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    parts.push_back(RankOf(d) == ranks() - 1
+                        ? copy(sums[d])
+                        : NothingToAdd(1, devices_[d], sums[d].dtype(), at));
   }
-}
-
-Event DataParallel::GatherBucket(std::size_t d, std::size_t b,
-                                 const Tensor& whole) {
-  const auto at = SourceLocation::Current();
-  Stream& stream = GatherStream(devices_[d]);
-  const StreamGuard guard(stream);
-  GatherAsync(shards_[b], whole, at).Wait(at);
-  EmulateLink({devices_[d]},
-              static_cast<double>(whole.numel()) * DTypeSize(whole.dtype()) *
-                  (ranks() - 1) / ranks(),
-              at);
-  return stream.Record();
-}
-
-std::vector<Event> DataParallel::Communicate(Collective collective,
-                                             const std::vector<Tensor>& tensors,
-                                             SourceLocation at) {
-  if (ranks() == 1) return {};
-  std::deque<StreamGuard> guards;
-  for (const Device device : devices_) {
-    Stream& stream = BucketStream(device);
-    stream.Wait(CurrentStream(device).Record(), at);
-    guards.emplace_back(stream);
-  }
-  const bool all = collective == Collective::kAllReduce;
-  (collective == Collective::kReduceScatter ? ReduceScatterAsync(tensors, at)
-   : collective == Collective::kAllGather   ? AllGatherAsync(tensors, at)
-   : options_.sum                           ? options_.sum(tensors, at)
-                  : AllReduceAsync(tensors, options_.allreduce, at))
-      .Wait(at);
-  EmulateLink(devices_,
-              static_cast<double>(tensors[0].numel()) *
-                  DTypeSize(tensors[0].dtype()) * (all ? 2 : 1) *
-                  (ranks() - 1) / ranks(),
-              at);
-  std::vector<Event> ends;
-  for (const Device device : devices_) {
-    ends.push_back(BucketStream(device).Record());
-  }
-  return ends;
-}
-
-void DataParallel::EmulateLink(absl::Span<const Device> devices, double bytes,
-                               SourceLocation at) const {
-  if (!options_.emulated_link.has_value()) return;
-  const std::chrono::duration<double> time(
-      options_.emulated_link->seconds +
-      bytes / options_.emulated_link->bytes_per_second);
-  for (const Device device : devices) {
-    CurrentStream(device).HostCallback(
-        [time] { std::this_thread::sleep_for(time); }, at);
-  }
-}
-
-void DataParallel::Await(const std::vector<Event>& ends, SourceLocation at) {
-  for (std::size_t d = 0; d < ends.size(); ++d) {
-    CurrentStream(devices_[d]).Wait(ends[d], at);
-  }
-}
-
-void DataParallel::TouchBuffers(const Tensor& x, SourceLocation at) {
-  if (nn::NamedBuffers(module()).empty()) return;
-  const GeneratorState before = GetGeneratorState(devices_[0]);
-  const NoGradGuard guard;
-  // Two samples: batch normalisation refuses one where that is one value. What
-  // comes of it has no weight in the mean.
-  const std::int64_t rows = std::min<std::int64_t>(2, x.size(0));
-  module().Forward(To(Slice(x, 0, 0, rows, 1, at), devices_[0], true, at));
-  SetGeneratorState(before, devices_[0]);
+  Communicate(Collective::kAllReduce, parts, at).Wait(at);
+  return Reshape(parts[0], {}, at);
 }
 
 void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
                                   std::int64_t samples, SourceLocation at) {
   const std::size_t n = devices_.size();
   if (ranks() == 1) return;
-  // The first that has samples, or that TouchBuffers was for.
+  // The first that has samples, or that computes some of the others'.
   std::size_t first = 0;
   while (first + 1 < n && sizes[first] == 0) ++first;
   if (sizes[first] == 0) first = 0;
@@ -447,7 +364,7 @@ void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
                           : Operand(Reshape(x, {-1}, at), at) *
                                 Operand(weight, at));
     }
-    Await(Communicate(Collective::kAllReduce, parts, at), at);
+    Communicate(Collective::kAllReduce, parts, at).Wait(at);
     for (std::size_t d = 0; d < n; ++d) {
       const Tensor& x = replicas_[d].state[i];
       CopyTo(Reshape(parts[d], x.shape(), at), x, /*non_blocking=*/true, at);

@@ -315,14 +315,16 @@ void MpiWorld::Abort(int code) {
   throw std::logic_error("MPI_Abort has returned");
 }
 
-Work MpiWorld::AllReduceAsync(Replicas local,
-                              std::optional<AllReduceAlgorithm> algorithm,
-                              SourceLocation at) {
-  const char* const name = "allreduce";
+Work MpiWorld::RunAsync(Collective collective, Replicas local,
+                        std::optional<AllReduceAlgorithm> algorithm,
+                        SourceLocation at) {
+  constexpr const char* kNames[] = {"allreduce", "reduce_scatter",
+                                    "all_gather"};
+  const char* const name = kNames[static_cast<int>(collective)];
   CheckReplicas(name, local, at);
-  const auto refuse = [at](const std::string& what) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[allreduce] %s; requested at %s", what, at.ToString()));
+  const auto refuse = [name, at](const std::string& what) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] %s; requested at %s", name, what, at.ToString()));
   };
   for (const Tensor& x : local) {
     if (x.device().type() != DeviceType::kCpu) {
@@ -337,19 +339,26 @@ Work MpiWorld::AllReduceAsync(Replicas local,
   }
   const int ranks = processes_ * static_cast<int>(local.size());
   ExchangeArgs args{
-      AllReduceSchedule(algorithm.value_or(AllReduceAlgorithm::kSplit), ranks),
+      collective == Collective::kReduceScatter ? ReduceScatterSchedule(ranks)
+      : collective == Collective::kAllGather
+          ? AllGatherSchedule(ranks)
+          : AllReduceSchedule(algorithm.value_or(AllReduceAlgorithm::kSplit),
+                              ranks),
       local[0].dtype(),
       local[0].numel(),
       {},
       process_,
       options_.timeout_seconds,
-      NextTag(/*gathers=*/false),
+      NextTag(/*gathers=*/false,
+              3 * static_cast<std::uint64_t>(local[0].numel()) +
+                  static_cast<std::uint64_t>(collective)),
       during_};
   stream_ = &CommunicationStream(local[0].device());
   for (const Tensor& x : local) args.local.push_back(x.data());
   return RunOnOneStream(
       name, local,
-      [args = std::move(args), by_mpi = !algorithm.has_value()] {
+      [args = std::move(args), by_mpi = collective == Collective::kAllReduce &&
+                                        !algorithm.has_value()] {
         by_mpi ? AllReduceByMpi(args) : Exchanger(args).Run();
       },
       at);
@@ -376,11 +385,12 @@ std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t value,
   return values;
 }
 
-// Without the numbers a process that has left out a call would take messages of
-// another call, and another length, for its own.
-int MpiWorld::NextTag(bool gathers) {
-  constexpr unsigned kCalls = 1 << 14;  // 2 * kCalls - 1 is MPI's least limit
-  return static_cast<int>(2 * (calls_++ % kCalls) + (gathers ? 1 : 0));
+// Without the numbers, and what is asked for, a process that has left out a
+// call or made another would take messages of another call for its own.
+int MpiWorld::NextTag(bool gathers, std::uint64_t what) {
+  constexpr unsigned kCalls = 1 << 8, kWhat = 61;  // of 2^15 that MPI grants
+  return static_cast<int>(2 * (calls_++ % kCalls * kWhat + what % kWhat) +
+                          (gathers ? 1 : 0));
 }
 
 }  // namespace d2l

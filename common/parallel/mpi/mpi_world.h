@@ -74,7 +74,14 @@ class MpiWorld {
   // kHost is not for several processes.
   Work AllReduceAsync(Replicas local,
                       std::optional<AllReduceAlgorithm> algorithm,
-                      SourceLocation at = SourceLocation::Current());
+                      SourceLocation at = SourceLocation::Current()) {
+    return RunAsync(Collective::kAllReduce, local, algorithm, at);
+  }
+  // That, or its halves, ReduceScatterAsync and AllGatherAsync of all ranks,
+  // which have no algorithm.
+  Work RunAsync(Collective collective, Replicas local,
+                std::optional<AllReduceAlgorithm> algorithm,
+                SourceLocation at = SourceLocation::Current());
 
   // The value of each process, in their order; waits for it. To compare hashes.
   // Needs no device.
@@ -91,13 +98,13 @@ class MpiWorld {
   MpiWorld(const MpiOptions& options, int process, int processes)
       : options_(options), process_(process), processes_(processes) {}
 
-  int NextTag(bool gathers);
+  int NextTag(bool gathers, std::uint64_t what = 0);
 
   const MpiOptions options_;
   const int process_;
   const int processes_;
   std::string during_;
-  Stream* stream_ = nullptr;  // of the last AllReduceAsync
+  Stream* stream_ = nullptr;  // of the last RunAsync
   unsigned calls_ = 0;
 };
 

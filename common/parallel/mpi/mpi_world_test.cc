@@ -62,6 +62,21 @@ std::vector<Tensor> TensorsOf(int first, int count, std::int64_t numel) {
 int CompareAlgorithms(MpiWorld& world, int each) {
   const int ranks = world.processes() * each;
   int wrong = 0;
+  const auto compare = [&](const std::vector<Tensor>& got,
+                           const Tensor& expected, const char* name) {
+    for (const Tensor& x : got) {
+      const std::vector<float> a = ToVector<float>(x);
+      const std::vector<float> b = ToVector<float>(expected);
+      if (a.size() == b.size() &&
+          (a.empty() ||
+           std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0)) {
+        continue;
+      }
+      ++wrong;
+      std::cerr << name << " of " << x.numel() << " differs in process "
+                << world.process() << "\n";
+    }
+  };
   for (const std::int64_t numel : {0, 1, 7, 1'000'001}) {
     for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
       if (algorithm == AllReduceAlgorithm::kHost) continue;
@@ -70,23 +85,18 @@ int CompareAlgorithms(MpiWorld& world, int each) {
       const std::vector<Tensor> got =
           TensorsOf(world.process() * each, each, numel);
       world.AllReduceAsync(got, algorithm).Wait();
-      for (const Tensor& x : got) {
-        const std::vector<float> a = ToVector<float>(x);
-        const std::vector<float> b = ToVector<float>(expected[0]);
-        if (a.size() == b.size() &&
-            (a.empty() ||
-             std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0)) {
-          continue;
-        }
-        ++wrong;
-        std::cerr << AllReduceAlgorithmName(algorithm) << " of " << numel
-                  << " differs in process " << world.process() << "\n";
-      }
+      compare(got, expected[0], AllReduceAlgorithmName(algorithm));
     }
     const std::vector<Tensor> sums = TensorsOf(0, ranks, numel);
     AllReduce(sums);
-    const std::vector<Tensor> got =
-        TensorsOf(world.process() * each, each, numel);
+    const auto mine = [&] {
+      return TensorsOf(world.process() * each, each, numel);
+    };
+    const std::vector<Tensor> halves = mine();
+    world.RunAsync(Collective::kReduceScatter, halves, std::nullopt).Wait();
+    world.RunAsync(Collective::kAllGather, halves, std::nullopt).Wait();
+    compare(halves, sums[0], "a reduce-scatter and an all-gather");
+    const std::vector<Tensor> got = mine();
     world.AllReduceAsync(got, std::nullopt).Wait();
     for (const Tensor& x : got) {
       const std::vector<float> a = ToVector<float>(x);

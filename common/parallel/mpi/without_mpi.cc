@@ -53,9 +53,9 @@ bool MpiWorld::BuiltIn() { return false; }
 
 MpiWorld::~MpiWorld() = default;
 
-Work MpiWorld::AllReduceAsync(Replicas, std::optional<AllReduceAlgorithm>,
-                              SourceLocation) {
-  throw std::logic_error("[allreduce] built without MPI");
+Work MpiWorld::RunAsync(Collective, Replicas, std::optional<AllReduceAlgorithm>,
+                        SourceLocation) {
+  throw std::logic_error("[MpiWorld] built without MPI");
 }
 
 std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t, SourceLocation) {
