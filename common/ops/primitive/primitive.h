@@ -57,17 +57,21 @@ using Inputs = absl::Span<const Tensor* const>;
 // What an operation needs at least, whatever its kernel does. Its rules are in
 // cost.cc.
 //
-// flop: additions, multiplications, divisions, comparisons, and calls of
-// functions such as exp, each one; so a multiplication and an addition are two.
-// What is done once for a row or a channel is not counted, nor are integer
-// arithmetic and conversions: creations, copies and random numbers have none.
+// flop: additions, multiplications, divisions and comparisons, each one; so a
+// multiplication and an addition are two. Functions such as exp have those of
+// their definitions in math.h for float32, which all back ends follow to the
+// bit. What is done once for a row or a channel is not counted, nor are
+// conversions and the arithmetic of integers, but for the multiplications that
+// random numbers are made of: creations and copies have none.
 // A convolution's are those of its definition, padding included; Winograd's
 // needs fewer.
 // bytes: those of the device's memory that are read and written, each once: of
-// an expanded dimension one element, of an index only what it takes.
+// an expanded dimension one element, of an index only what it takes. written:
+// of these, what is written over without being read.
 struct OpCost {
   std::int64_t flop = 0;
   std::int64_t bytes = 0;
+  std::int64_t written = 0;
 };
 
 // What a launch is given.
