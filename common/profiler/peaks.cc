@@ -133,65 +133,59 @@ double BestOfCores(int cores, int runs, const F& work) {
   });
 }
 
-double FlopPerSecond(int cores) {
-  std::vector<double> flop(cores);
-  const double seconds = BestOfCores(cores, 10, [&](std::int64_t part) {
-    flop[part] = HWY_DYNAMIC_DISPATCH(MultiplyAdds)(50'000);
-  });
-  return cores * flop[0] / seconds;
-}
-
-// Of the fastest loops, on three arrays that have `bytes` bytes together; 0 if
-// there is no room for them.
-Bandwidth MeasureBandwidth(int cores, std::int64_t bytes) {
+// `memory` with the rates of the fastest loops, on three arrays that have
+// `used` bytes together; 0 if there is no room for them.
+Bandwidth Measured(Bandwidth memory, int cores, std::int64_t used) {
   constexpr std::size_t kUnit = 64;  // whole vectors
   const std::size_t n =
-      std::max<std::size_t>(bytes / 12 / cores / kUnit, 1) * kUnit;
-  const auto memory = hwy::AllocateAligned<float>(3 * n * cores);
-  Bandwidth most;
-  if (memory == nullptr) return most;
-  std::fill_n(memory.get(), 3 * n * cores, 1.0f);
+      std::max<std::size_t>(used / 12 / cores / kUnit, 1) * kUnit;
+  const auto arrays = hwy::AllocateAligned<float>(3 * n * cores);
+  if (arrays == nullptr) return memory;
+  std::fill_n(arrays.get(), 3 * n * cores, 1.0f);
   const auto array = static_cast<double>(4 * n * cores);
   const int passes = static_cast<int>(std::max(kMiB / array, 1.0));
   for (const int loop : {0, 1, 2, 3, 4}) {
     const double seconds =
-        BestOfCores(cores, passes > 1 ? 20 : 4, [&](std::int64_t part) {
+        BestOfCores(cores, array < 16 * kMiB ? 20 : 6, [&](std::int64_t part) {
           for (int pass = 0; pass < passes; ++pass) {
-            HWY_DYNAMIC_DISPATCH(Pass)(loop, memory.get() + 3 * n * part, n);
+            HWY_DYNAMIC_DISPATCH(Pass)(loop, arrays.get() + 3 * n * part, n);
           }
         });
     const bool copies = loop == 1 || loop == 2;
     const double rate = (copies ? 2 : 3) * array * passes / seconds;
-    most.bytes_per_second = std::max(most.bytes_per_second, rate);
-    if (copies) most.copied_per_second = std::max(most.copied_per_second, rate);
+    memory.bytes_per_second = std::max(memory.bytes_per_second, rate);
+    if (copies) {
+      memory.copied_per_second = std::max(memory.copied_per_second, rate);
+    }
   }
-  return most;
+  return memory;
 }
 
-// Of each cache half is used, so that it holds all; of the last, which others
-// use as well, no more than the one before cannot hold.
 void MeasureCpu(int cores, Peaks* peaks) {
+  // Of each cache half is used, so that it holds all; of the last, which others
+  // use as well, no more than the one before cannot hold.
   std::int64_t largest = 0;
-  const auto add = [&](std::string name, std::int64_t fits, std::int64_t used) {
-    Bandwidth memory = MeasureBandwidth(cores, used);
-    memory.name = std::move(name), memory.bytes = fits;
-    peaks->bandwidths.push_back(std::move(memory));
-  };
   for (const int level : {1, 2, 3}) {
     const std::int64_t bytes =
         CacheBytes(level).value_or(0) * (level < 3 ? cores : 1);
     if (bytes <= largest) continue;
-    add(absl::StrCat("L", level), bytes,
-        largest == 0 ? bytes / 2 : std::min(bytes / 2, 8 * largest));
+    const std::int64_t used =
+        largest == 0 ? bytes / 2 : std::min(bytes / 2, 8 * largest);
+    peaks->bandwidths.push_back(
+        Measured({absl::StrCat("L", level), bytes}, cores, used));
     largest = bytes;
   }
-  add("memory", std::numeric_limits<std::int64_t>::max(),
-      std::min(std::clamp(2 * largest, 48 * kMiB, 192 * kMiB),
-               FreeHostMemory(/*promised=*/0) / 4));
+  peaks->bandwidths.push_back(
+      Measured({"memory", std::numeric_limits<std::int64_t>::max()}, cores,
+               std::min(std::clamp(2 * largest, 48 * kMiB, 192 * kMiB),
+                        FreeHostMemory(/*promised=*/0) / 4)));
   // Without room for the arrays there are no peaks.
-  if (peaks->bandwidths.back().bytes_per_second > 0) {
-    peaks->flop_per_second = FlopPerSecond(cores);
-  }
+  if (peaks->bandwidths.back().bytes_per_second == 0) return;
+  std::vector<double> flop(cores);
+  const double seconds = BestOfCores(cores, 10, [&](std::int64_t part) {
+    flop[part] = HWY_DYNAMIC_DISPATCH(MultiplyAdds)(50'000);
+  });
+  peaks->flop_per_second = cores * flop[0] / seconds;
 }
 
 // ---- What any device is asked for: of one of `count` requests, until x has

@@ -14,8 +14,8 @@
 // sheet's. A model of a GPU has none.
 //
 // Thread-safe. The first call for a device measures, on the thread's current
-// stream, behind the work that is enqueued there: some 0.3 s. What else runs
-// then makes the peaks lower than they are.
+// stream, behind the work that is enqueued there: some 0.4 s. What else runs
+// then makes them worse than they are.
 
 #ifndef D2L_COMMON_PROFILER_PEAKS_H_
 #define D2L_COMMON_PROFILER_PEAKS_H_
