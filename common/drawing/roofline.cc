@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
@@ -23,42 +22,31 @@ Drawing DrawRoofline(const Profile& profile, const Phrase& name) {
         Say("There is no roof: the peaks of the device were not measured.\n");
     return {name, why, TextAsSvg(why, name.shown)};
   }
+  Plot plot("operations for each byte", "", "GFLOP/s", "");
+  plot.LogX().LogY();
   const KeyAverages averages(profile);
   double from = 0.1, to = 10;  // operations for each byte
   std::int64_t most_bytes = 0;
-  std::vector<const KeyAverage*> rows;
   for (const KeyAverage& row : averages.rows()) {
     if (row.cost.flop == 0 || row.self_device_nanos == 0) continue;
-    rows.push_back(&row);
-    const double intensity = static_cast<double>(row.cost.flop) /
-                             static_cast<double>(row.cost.bytes);
+    const auto flop = static_cast<double>(row.cost.flop);
+    const double intensity = flop / static_cast<double>(row.cost.bytes);
+    plot.AddLine(Phrase("", row.name), {intensity},
+                 {flop / static_cast<double>(row.self_device_nanos)});
     from = std::min(from, intensity);
     to = std::max(to, intensity);
     most_bytes = std::max(most_bytes, row.cost.bytes / row.measured_calls);
   }
-
-  Plot plot("operations for each byte", "", "GFLOP/s", "");
-  plot.LogX().LogY();
-  const double top = peaks.flop_per_second / 1e9;
-  const auto add_roof = [&](const Bandwidth& memory, bool all) {
-    const double slope = memory.bytes_per_second / 1e9;
-    const double ridge = top / slope;
-    std::vector<double> x = {from, std::max(from, ridge)};
-    if (all) x.push_back(std::max(to, 2 * ridge));
-    std::vector<double> y;
-    for (const double at : x) y.push_back(std::min(top, slope * at));
+  const Bandwidth* const slowest = &peaks.BandwidthOf(most_bytes);
+  for (const Bandwidth& memory : peaks.bandwidths) {
+    if (&memory != slowest && &memory != &peaks.bandwidths.front()) continue;
+    const double top = peaks.flop_per_second / 1e9;
+    const double slope = memory.bytes_per_second / 1e9, ridge = top / slope;
+    const double end = &memory == slowest ? std::max(to, 2 * ridge) : ridge;
     plot.AddLine(
-        Worded("%s, %s GB/s", Phrase(memory.name), FormatNumber(slope)), x, y);
-  };
-  add_roof(peaks.BandwidthOf(most_bytes), /*all=*/true);
-  if (peaks.bandwidths.size() > 1) {
-    add_roof(peaks.bandwidths.front(), /*all=*/false);
-  }
-  for (const KeyAverage* row : rows) {
-    const auto flop = static_cast<double>(row->cost.flop);
-    plot.AddLine(Phrase("", row->name),
-                 {flop / static_cast<double>(row->cost.bytes)},
-                 {flop / static_cast<double>(row->self_device_nanos)});
+        Worded("%s, %s GB/s", Phrase(memory.name), FormatNumber(slope)),
+        {from, std::max(from, ridge), std::max(from, end)},
+        {std::min(top, slope * from), top, top});
   }
   return plot.Draw(name);
 }

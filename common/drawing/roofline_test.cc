@@ -36,12 +36,12 @@ TEST(Roofline, DrawsOperationsBelowTheRoofs) {
   // addition lies on it; the cache's roof reaches the top at 0.5.
   EXPECT_EQ("\n" + drawing.text, R"(
 GFLOP/s
-100 +                .o                              .*.......................*
+100 +                .#                              .+.......................+
     |            ....                            ....
-    |        ....                            ....                             +
+    |        ....                            ....                             *
     |    ....                            ....
     | ...                             ...
-    |o                            ....
+    |#                            ....
     |                         ....
  10 +                     ....
     |                 ....
@@ -53,8 +53,8 @@ GFLOP/s
      +-----------------------+------------------------+-----------------------+
     0.1                      1                       10                      100
                                                         operations for each byte
-* memory, 10.0 GB/s, o L2, 200 GB/s, + matmul, # add (as memory, 10.0 GB/s); 2,
-3, ...: so many lines at one place
+* matmul, o add, + memory, 10.0 GB/s, # L2, 200 GB/s; 2, 3, ...: so many lines
+at one place
 )");
   EXPECT_THAT(drawing.svg, HasSubstr("matmul: 100, 50"));
   EXPECT_THAT(drawing.svg, HasSubstr("add: 0.1, 1"));

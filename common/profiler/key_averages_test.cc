@@ -560,6 +560,10 @@ TEST(BoundOf, IsTheLongerOfArithmeticAndMemory) {
   expect({900'000, 2'000'000}, 2e-4, BoundKind::kMemory);
   expect({0, 1'000'000}, 5e-6, BoundKind::kMemory);  // just fits
   expect({0, 1'000'001}, 1.000001e-4, BoundKind::kMemory);
+  // Reading and writing 0.5 MB each is a copy, of which the rest is none.
+  expect({0, 1'000'000, 500'000}, 1e-5, BoundKind::kMemory);
+  expect({0, 1'000'000, 900'000}, 5e-6, BoundKind::kMemory);
+  expect({0, 1'000'000, 300'000}, 6e-6, BoundKind::kMemory);
   expect({0, 2'000'000'000}, 0.2, BoundKind::kMemory);  // more than any
   expect({9'000, 4}, 9e-8, BoundKind::kEnqueueing);
   EXPECT_EQ(BoundOf({1'000'000, 1'000'000}, Peaks()).kind, BoundKind::kNone);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -40,69 +39,60 @@ namespace hn = hwy::HWY_NAMESPACE;
 // At most 16 floats.
 using Tag = hn::CappedTag<float, 16>;
 
-constexpr int kChains = 12;  // a latency of four to six, two each cycle
+constexpr std::size_t kChains = 12;  // a latency of four to six, two each cycle
 
-// Returns a value, so that nothing is left out.
-float MultiplyAddVectors(std::int64_t n) {
+// n rounds of a multiplication and an addition in each of kChains vectors,
+// which begin apart, or a compiler would make them one. Returns how many that
+// is.
+template <class... Chain>
+HWY_INLINE double MultiplyAdd(std::int64_t n, Chain... chain) {
   const Tag d;
-  const auto factor = hn::Set(d, 0.999f);
-  const auto step = hn::Set(d, 0.001f);
-  // All different, or a compiler would make them one.
-  const auto from = [&](float x) { return hn::Set(d, x); };
-  auto a = from(1), b = from(2), c = from(3), e = from(4), f = from(5),
-       g = from(6), h = from(7), i = from(8), j = from(9), k = from(10),
-       l = from(11), m = from(12);
-  for (; n > 0; --n) {
-    a = hn::MulAdd(a, factor, step);
-    b = hn::MulAdd(b, factor, step);
-    c = hn::MulAdd(c, factor, step);
-    e = hn::MulAdd(e, factor, step);
-    f = hn::MulAdd(f, factor, step);
-    g = hn::MulAdd(g, factor, step);
-    h = hn::MulAdd(h, factor, step);
-    i = hn::MulAdd(i, factor, step);
-    j = hn::MulAdd(j, factor, step);
-    k = hn::MulAdd(k, factor, step);
-    l = hn::MulAdd(l, factor, step);
-    m = hn::MulAdd(m, factor, step);
+  if constexpr (sizeof...(chain) < kChains) {
+    return MultiplyAdd(n, chain..., hn::Set(d, 1.0f + sizeof...(chain)));
+  } else {
+    const auto factor = hn::Set(d, 0.999f), step = hn::Set(d, 0.001f);
+    for (std::int64_t i = 0; i < n; ++i) {
+      ((chain = hn::MulAdd(chain, factor, step)), ...);
+    }
+    auto sum = hn::Zero(d);
+    ((sum = hn::Add(sum, chain)), ...);
+    volatile float used = hn::GetLane(hn::SumOfLanes(d, sum));
+    static_cast<void>(used);
+    return 2.0 * kChains * hn::Lanes(d) * n;
   }
-  a = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)), hn::Add(f, g));
-  h = hn::Add(hn::Add(hn::Add(h, i), hn::Add(j, k)), hn::Add(l, m));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, h)));
 }
+double MultiplyAdds(std::int64_t n) { return MultiplyAdd(n); }
 
-std::int64_t FlopOfRound() {
-  return static_cast<std::int64_t>(2 * kChains * hn::Lanes(Tag()));
-}
-
-// Reads only. A sum for each load in flight.
-float ReadVectors(const float* x, std::size_t n) {
-  const Tag d;
-  const std::size_t lanes = hn::Lanes(d);
-  auto a = hn::Zero(d), b = a, c = a, e = a;
-  for (std::size_t i = 0; i < n; i += 4 * lanes) {
-    a = hn::Add(a, hn::Load(d, x + i));
-    b = hn::Add(b, hn::Load(d, x + i + lanes));
-    c = hn::Add(c, hn::Load(d, x + i + 2 * lanes));
-    e = hn::Add(e, hn::Load(d, x + i + 3 * lanes));
-  }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
-}
-
-void TriadVectors(const float* b, const float* c, float* a, std::size_t n,
-                  bool past_caches) {
+// A pass over the arrays a, b and c of n, one behind the other: reads them; or
+// writes to a what is in b, the copy, or in b and c, the triad; also past the
+// caches.
+enum Loop { kRead, kCopy, kCopyPast, kTriad, kTriadPast };
+template <Loop kLoop>
+void PassOf(float* a, std::size_t n) {
+  constexpr bool kPast = kLoop == kCopyPast || kLoop == kTriadPast;
   const Tag d;
   const auto factor = hn::Set(d, 3.0f);
-  const auto at = [&](std::size_t i) {
-    return hn::MulAdd(factor, hn::Load(d, c + i), hn::Load(d, b + i));
-  };
-  const std::size_t lanes = hn::Lanes(d);
-  if (past_caches) {
-    for (std::size_t i = 0; i < n; i += lanes) hn::Stream(at(i), d, a + i);
-    hwy::FlushStream();
-  } else {
-    for (std::size_t i = 0; i < n; i += lanes) hn::Store(at(i), d, a + i);
+  auto seen = hn::Zero(d);
+  for (float* const end = a + n; a < end; a += hn::Lanes(d)) {
+    auto x = hn::Load(d, a + n);
+    if constexpr (kLoop != kCopy && kLoop != kCopyPast) {
+      x = hn::MulAdd(factor, hn::Load(d, a + 2 * n), x);
+    }
+    if constexpr (kLoop == kRead) {
+      seen = hn::Or(hn::Or(seen, hn::Load(d, a)), x);
+    } else {
+      kPast ? hn::Stream(x, d, a) : hn::Store(x, d, a);
+    }
   }
+  if (kPast) hwy::FlushStream();
+  volatile float used = hn::GetLane(seen);
+  static_cast<void>(used);
+}
+void Pass(int loop, float* a, std::size_t n) {
+  constexpr void (*kLoops[])(float*, std::size_t) = {
+      PassOf<kRead>, PassOf<kCopy>, PassOf<kCopyPast>, PassOf<kTriad>,
+      PassOf<kTriadPast>};
+  kLoops[loop](a, n);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -113,18 +103,16 @@ HWY_AFTER_NAMESPACE();
 
 namespace d2l {
 
-HWY_EXPORT(MultiplyAddVectors);
-HWY_EXPORT(FlopOfRound);
-HWY_EXPORT(ReadVectors);
-HWY_EXPORT(TriadVectors);
+HWY_EXPORT(MultiplyAdds);
+HWY_EXPORT(Pass);
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-double Best(int runs, const std::function<void()>& work) {
-  double best = kNever;
+template <typename F>
+double Best(int runs, const F& work) {
+  double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < runs; ++i) {
     const Timer timer;
     work();
@@ -133,144 +121,129 @@ double Best(int runs, const std::function<void()>& work) {
   return best;
 }
 
-void WaitForWriter(const Tensor& x) {
-  CurrentStream(x.device()).WaitFor(x.storage()->written_by());
-}
+// ---- A CPU device, within a task of its.
 
-// ---- A CPU device. `cores` parts at the same time, within a task of its.
-
-double FlopPerSecond(int cores) {
-  constexpr std::int64_t kRounds = 50'000;
-  const double seconds = Best(10, [&] {
-    ParallelFor(cores, 1, [](std::int64_t begin, std::int64_t end) {
-      for (; begin < end; ++begin) {
-        volatile float sum = HWY_DYNAMIC_DISPATCH(MultiplyAddVectors)(kRounds);
-        static_cast<void>(sum);
-      }
+// Of work(part) for each of so many parts, on a core each at the same time.
+template <typename F>
+double BestOfCores(int cores, int runs, const F& work) {
+  return Best(runs, [&] {
+    ParallelFor(cores, 1, [&](std::int64_t part, std::int64_t end) {
+      for (; part < end; ++part) work(part);
     });
   });
-  return static_cast<double>(cores * kRounds *
-                             HWY_DYNAMIC_DISPATCH(FlopOfRound)()) /
-         seconds;
 }
 
-// Of the triad or of reading, whichever is faster, on three arrays that have
-// `bytes` bytes together.
-double BytesPerSecond(int cores, std::int64_t bytes) {
+// `memory` with the rates of the fastest loops, on three arrays that have
+// `used` bytes together; 0 if there is no room for them.
+Bandwidth Measured(Bandwidth memory, int cores, std::int64_t used) {
   constexpr std::size_t kUnit = 64;  // whole vectors
   const std::size_t n =
-      std::max<std::size_t>(bytes / 12 / cores / kUnit, 1) * kUnit;
-  const std::size_t all = n * cores;
-  const auto memory = hwy::AllocateAligned<float>(3 * all);
-  if (memory == nullptr) return 0;
-  std::fill_n(memory.get(), 3 * all, 1.0f);
-  const double per_pass = 12.0 * static_cast<double>(all);
-  const int passes =
-      static_cast<int>(std::max(1.0, 4 * static_cast<double>(kMiB) / per_pass));
-  double best = kNever;
-  enum { kTriad, kTriadPastCaches, kRead };
-  for (const auto loop : {kTriad, kTriadPastCaches, kRead}) {
-    const double seconds = Best(passes > 1 ? 20 : 4, [&] {
-      ParallelFor(cores, 1, [&](std::int64_t part, std::int64_t end) {
-        for (; part < end; ++part) {
-          float* const a = memory.get() + 3 * n * part;
+      std::max<std::size_t>(used / 12 / cores / kUnit, 1) * kUnit;
+  const auto arrays = hwy::AllocateAligned<float>(3 * n * cores);
+  if (arrays == nullptr) return memory;
+  std::fill_n(arrays.get(), 3 * n * cores, 1.0f);
+  const auto array = static_cast<double>(4 * n * cores);
+  const int passes = static_cast<int>(std::max(kMiB / array, 1.0));
+  for (const int loop : {0, 1, 2, 3, 4}) {
+    const double seconds =
+        BestOfCores(cores, array < 16 * kMiB ? 20 : 6, [&](std::int64_t part) {
           for (int pass = 0; pass < passes; ++pass) {
-            if (loop == kRead) {
-              volatile float sum = HWY_DYNAMIC_DISPATCH(ReadVectors)(a, 3 * n);
-              static_cast<void>(sum);
-            } else {
-              HWY_DYNAMIC_DISPATCH(TriadVectors)
-              (a + n, a + 2 * n, a, n, loop == kTriadPastCaches);
-            }
+            HWY_DYNAMIC_DISPATCH(Pass)(loop, arrays.get() + 3 * n * part, n);
           }
-        }
-      });
-    });
-    best = std::min(best, seconds);
+        });
+    const bool copies = loop == 1 || loop == 2;
+    const double rate = (copies ? 2 : 3) * array * passes / seconds;
+    memory.bytes_per_second = std::max(memory.bytes_per_second, rate);
+    if (copies) {
+      memory.copied_per_second = std::max(memory.copied_per_second, rate);
+    }
   }
-  return per_pass * passes / best;
+  return memory;
 }
 
-// Of each cache half is used, so that it holds all; of the last, which others
-// use as well, no more than the one before cannot hold.
-std::vector<Bandwidth> Bandwidths(int cores) {
-  std::vector<Bandwidth> all;
+void MeasureCpu(int cores, Peaks* peaks) {
+  // Of each cache half is used, so that it holds all; of the last, which others
+  // use as well, no more than the one before cannot hold.
   std::int64_t largest = 0;
   for (const int level : {1, 2, 3}) {
-    const std::int64_t each = CacheBytes(level).value_or(0);
-    const std::int64_t bytes = level < 3 ? each * cores : each;
+    const std::int64_t bytes =
+        CacheBytes(level).value_or(0) * (level < 3 ? cores : 1);
     if (bytes <= largest) continue;
-    const std::int64_t most = largest == 0 ? bytes : 8 * largest;
-    all.push_back({absl::StrCat("L", level), bytes,
-                   BytesPerSecond(cores, std::min(bytes / 2, most))});
+    const std::int64_t used =
+        largest == 0 ? bytes / 2 : std::min(bytes / 2, 8 * largest);
+    peaks->bandwidths.push_back(
+        Measured({absl::StrCat("L", level), bytes}, cores, used));
     largest = bytes;
   }
-  const std::int64_t room = FreeHostMemory(/*promised=*/0) / 4;
-  all.push_back(
-      {"memory", std::numeric_limits<std::int64_t>::max(),
-       BytesPerSecond(
-           cores,
-           std::min(std::clamp(2 * largest, 48 * kMiB, 192 * kMiB), room))});
-  return all;
+  peaks->bandwidths.push_back(
+      Measured({"memory", std::numeric_limits<std::int64_t>::max()}, cores,
+               std::min(std::clamp(2 * largest, 48 * kMiB, 192 * kMiB),
+                        FreeHostMemory(/*promised=*/0) / 4)));
+  // Without room for the arrays there are no peaks.
+  if (peaks->bandwidths.back().bytes_per_second == 0) return;
+  std::vector<double> flop(cores);
+  const double seconds = BestOfCores(cores, 10, [&](std::int64_t part) {
+    flop[part] = HWY_DYNAMIC_DISPATCH(MultiplyAdds)(50'000);
+  });
+  peaks->flop_per_second = cores * flop[0] / seconds;
 }
 
-void MeasureCpu(Device device, Peaks* peaks) {
-  const int cores = std::max(GetDeviceInfo(device).cores, 1);
-  auto& stream = static_cast<CpuStream&>(CurrentStream(device));
-  stream.WaitFor(stream.Enqueue(OpLabel("peaks"), [=] {
-    peaks->bandwidths = Bandwidths(cores);
-    // Without room for the arrays there are no peaks.
-    if (peaks->bandwidths.back().bytes_per_second == 0) return;
-    peaks->flop_per_second = FlopPerSecond(cores);
-  }));
-}
-
-// ---- A GPU.
-
-void MeasureGpu(Device device, Peaks* peaks) {
-  constexpr std::int64_t kSize = 4096;
-  const auto best = [&](const std::function<Tensor()>& work, int count) {
-    return Best(5,
-                [&] {
-                  Tensor last;
-                  for (int i = 0; i < count; ++i) last = work();
-                  WaitForWriter(last);
-                }) /
-           count;
-  };
-  const Tensor x = Rand({kSize, kSize}, device);
-  peaks->flop_per_second =
-      2.0 * kSize * kSize * kSize / best([&] { return MatMul(x, x); }, 2);
-  for (const std::int64_t mib : {8, 64, 512}) {
-    const Tensor from = Zeros({mib * kMiB / 8}, device);
-    peaks->bandwidths.push_back({FormatBytes(mib * kMiB), mib * kMiB,
-                                 static_cast<double>(mib * kMiB) /
-                                     best([&] { return Clone(from); }, 50)});
-  }
-}
-
-double EnqueueSeconds(Device device) {
-  constexpr int kRequests = 1000;
-  const Tensor x = Empty({1}, device);
+// ---- What any device is asked for: of one of `count` requests, until x has
+// been written behind them.
+template <typename F>
+double EachSeconds(const Tensor& x, int count, const F& request) {
+  Stream& stream = CurrentStream(x.device());
   return Best(20,
               [&] {
-                for (int i = 0; i < kRequests; ++i) FillInPlace(x, 1);
-                WaitForWriter(x);
+                for (int i = 0; i < count; ++i) request();
+                FillInPlace(x, 1);
+                stream.WaitFor(x.storage()->written_by());
               }) /
-         kRequests;
+         count;
+}
+
+void MeasureGpu(const Tensor& one, Peaks* peaks) {
+  constexpr std::int64_t kSize = 4096;
+  const Tensor x = Rand({kSize, kSize}, one.device());
+  peaks->flop_per_second =
+      2.0 * kSize * kSize * kSize / EachSeconds(one, 2, [&] { MatMul(x, x); });
+  for (const std::int64_t mib : {8, 64, 512}) {
+    const Tensor from = Zeros({mib * kMiB / 8}, one.device());
+    const double copied = static_cast<double>(mib * kMiB) /
+                          EachSeconds(one, 50, [&] { Clone(from); });
+    peaks->bandwidths.push_back(
+        {FormatBytes(mib * kMiB), mib * kMiB, copied, copied});
+  }
 }
 
 Peaks Measure(Device device) {
   Peaks peaks;
-  if (GetDeviceInfo(device).kind == DeviceKind::kModelled) return peaks;
+  const DeviceInfo& info = GetDeviceInfo(device);
+  if (info.kind == DeviceKind::kModelled) return peaks;
+  const Tensor x = Ones({1, 1}, device);
   if (device.type() == DeviceType::kCpu) {
-    MeasureCpu(device, &peaks);
+    auto& stream = static_cast<CpuStream&>(CurrentStream(device));
+    stream.WaitFor(stream.Enqueue(OpLabel("peaks"), [&] {
+      MeasureCpu(std::max(info.cores, 1), &peaks);
+    }));
   } else {
-    MeasureGpu(device, &peaks);
+    MeasureGpu(x, &peaks);
   }
   // A stream that has failed skips the work.
   if (!peaks.measured()) return {};
-  peaks.enqueue_seconds = EnqueueSeconds(device);
+  // The cheapest of each kind.
+  const Tensor y = Ones({1, 1}, device);
+  const auto least = [&](const auto& request) {
+    return EachSeconds(x, 500, request);
+  };
+  peaks.enqueue_seconds = least([&] { CopyTo(y, x); });
+  peaks.result_seconds = least([&] { Clone(y); });
+  peaks.view_seconds = least([&] { Unsqueeze(y, 0); });
+  const double waited = least([&] {
+    CopyTo(y, x);
+    CurrentStream(device).WaitFor(x.storage()->written_by());
+  });
+  peaks.wait_seconds = waited - peaks.enqueue_seconds;
   return peaks;
 }
 
@@ -314,8 +287,12 @@ Bound BoundOf(const OpCost& cost, const Peaks& peaks) {
   if (!peaks.measured() || (cost.flop == 0 && cost.bytes == 0)) return {};
   const double arithmetic =
       static_cast<double>(cost.flop) / peaks.flop_per_second;
-  const double memory = static_cast<double>(cost.bytes) /
-                        peaks.BandwidthOf(cost.bytes).bytes_per_second;
+  const Bandwidth& from = peaks.BandwidthOf(cost.bytes);
+  const std::int64_t copied =
+      2 * std::min(cost.written, cost.bytes - cost.written);
+  const double memory =
+      std::max(static_cast<double>(cost.bytes) / from.bytes_per_second,
+               static_cast<double>(copied) / from.copied_per_second);
   const double longer = std::max(arithmetic, memory);
   if (longer < peaks.enqueue_seconds) return {longer, BoundKind::kEnqueueing};
   return {longer,

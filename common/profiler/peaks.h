@@ -8,14 +8,14 @@
 //   BoundName(bound.kind);         // "arithmetic"
 //
 // On a CPU device they are the best of several runs of loops on all its cores,
-// with the widest vectors: fused multiplications and additions; STREAM's triad,
-// a[i] = b[i] + 3 * c[i], or reading alone, on data that fit into each cache or
-// into none. On a GPU, a product and copies. No figure is a data sheet's. A
-// model of a GPU has none.
+// with the widest vectors: fused multiplications and additions; reading,
+// STREAM's copy and its triad, a[i] = b[i] + 3 * c[i], on data that fit into
+// each cache or into none. On a GPU, a product and copies. No figure is a data
+// sheet's. A model of a GPU has none.
 //
 // Thread-safe. The first call for a device measures, on the thread's current
-// stream, behind the work that is enqueued there: some 0.3 s. What else runs
-// then makes the peaks lower than they are.
+// stream, behind the work that is enqueued there: some 0.4 s. What else runs
+// then makes them worse than they are.
 
 #ifndef D2L_COMMON_PROFILER_PEAKS_H_
 #define D2L_COMMON_PROFILER_PEAKS_H_
@@ -34,12 +34,17 @@ struct Bandwidth {
   std::string name;  // "L1", "memory"; on a GPU the size, "64.0 MiB"
   std::int64_t bytes = 0;
   double bytes_per_second = 0;
+  double copied_per_second = 0;  // read and written, as much of each
 };
 
 struct Peaks {
   double flop_per_second = 0;         // float32; 0 if nothing was measured
   std::vector<Bandwidth> bandwidths;  // the smallest bytes first; the last: any
-  double enqueue_seconds = 0;  // of an operation on one element, one of many
+  // Of the thread that requests, for one of many: an operation in place on one
+  // element; the same that makes its result; a view; and what more it takes to
+  // wait for an operation.
+  double enqueue_seconds = 0, result_seconds = 0;
+  double view_seconds = 0, wait_seconds = 0;
 
   bool measured() const { return flop_per_second > 0; }
   // Of work on so many bytes. They were measured.
@@ -66,7 +71,10 @@ struct Bound {
   BoundKind kind = BoundKind::kNone;
 };
 
-// Arithmetic and memory traffic can overlap, so the longer of them bounds.
+// Arithmetic and memory traffic can overlap, so the longer of them bounds. Of
+// memory: all bytes at the rate of the fastest loop; or as much as is written,
+// and read, at that of a copy, which takes longer where a cache reads a line
+// before it is written.
 Bound BoundOf(const OpCost& cost, const Peaks& peaks);
 
 }  // namespace d2l

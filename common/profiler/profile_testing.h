@@ -29,11 +29,12 @@
 
 namespace d2l {
 
-// A device of 100 GFLOP/s, 200 GB/s for at most 1 MB, else 10 GB/s, on which
-// no operation is enqueued in less than 100 ns.
+// A device of 100 GFLOP/s, 200 GB/s for at most 1 MB, else 10 GB/s, less by
+// half where it copies, on which no operation is enqueued in less than 100 ns.
 inline Peaks RoundPeaks() {
-  return {
-      1e11, {{"L2", 1'000'000, 2e11}, {"memory", 1'000'000'000, 1e10}}, 1e-7};
+  return {1e11,
+          {{"L2", 1'000'000, 2e11, 1e11}, {"memory", 1'000'000'000, 1e10, 5e9}},
+          1e-7};
 }
 
 class ProfileBuilder {

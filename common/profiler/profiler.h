@@ -87,7 +87,7 @@ struct ProfilerOptions {
   // Record what is taken from the devices' memory and returned: some 150 ns
   // more for each.
   bool profile_memory = false;
-  // Measure what the devices can do, which takes some 0.3 s once in a process,
+  // Measure what the devices can do, which takes some 0.4 s once in a process,
   // so that the profile says how far each operation is from its bound: see
   // KeyAverages::BoundTable.
   bool with_bounds = false;

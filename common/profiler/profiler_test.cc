@@ -300,10 +300,14 @@ TEST_P(ProfilerDeviceTest, BoundsAreMeasuredOnceAndHeldAgainstCosts) {
   std::int64_t before = 0;
   for (const Bandwidth& one : peaks.bandwidths) {
     EXPECT_GT(one.bytes, before) << one.name;
-    EXPECT_GT(one.bytes_per_second, 0) << one.name;
+    EXPECT_GT(one.copied_per_second, 0) << one.name;
+    EXPECT_GE(one.bytes_per_second, one.copied_per_second) << one.name;
     before = one.bytes;
   }
-  EXPECT_GT(peaks.enqueue_seconds, 0);
+  for (const double seconds : {peaks.enqueue_seconds, peaks.result_seconds,
+                               peaks.view_seconds, peaks.wait_seconds}) {
+    EXPECT_GT(seconds, 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ProfilerDeviceTest,

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/device/listener.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 #include "common/profiler/peaks.h"
@@ -22,27 +23,37 @@
 namespace d2l {
 
 // What the operations that this thread requests need at least: their devices'
-// time, each device working for itself, or the thread's to enqueue them.
-class CostCounter : public OpListener {
+// time, each device working for itself, or the thread's to request them and to
+// wait for them.
+class CostCounter : public OpListener, public DeviceListener {
  public:
   CostCounter() {
     for (const DeviceInfo& info : Devices()) PeaksOf(info.device);
   }
 
   void OnOp(const OpRecord& record) override {
-    if (record.stream == nullptr) return;
-    const Device device = record.stream->device();
-    const OpCost cost = record.primitive->Cost(record.inputs, record.output);
+    const Device device = record.output.device();
     const Peaks& peaks = PeaksOf(device);
+    if (record.view) requesting_ += peaks.view_seconds;
+    if (record.stream == nullptr) return;
+    const OpCost cost = record.primitive->Cost(record.inputs, record.output);
     flop_ += static_cast<double>(cost.flop);
-    enqueueing_ += peaks.enqueue_seconds;
+    requesting_ +=
+        record.in_place ? peaks.enqueue_seconds : peaks.result_seconds;
+    to_wait_ = peaks.wait_seconds;
     working_[device] += BoundOf(cost, peaks).seconds;
+  }
+  // For what has just been requested; a further wait finds it done.
+  void OnWait(const WaitRecord& record) noexcept override {
+    if (record.full_queue > 0) return;
+    requesting_ += to_wait_;
+    to_wait_ = 0;
   }
 
   double flop() const { return flop_; }
   // 0 if there are none.
   double bound_seconds() const {
-    double longest = enqueueing_;
+    double longest = requesting_;
     for (const auto& [device, seconds] : working_) {
       longest = std::max(longest, seconds);
     }
@@ -51,7 +62,8 @@ class CostCounter : public OpListener {
 
  private:
   double flop_ = 0;
-  double enqueueing_ = 0;
+  double requesting_ = 0;
+  double to_wait_ = 0;
   std::map<Device, double> working_;
 };
 
@@ -72,9 +84,10 @@ void Measure(benchmark::State& state, std::int64_t units, const F& work) {
   CostCounter counter;
   {
     const ScopedOpListener listen(&counter);
+    const ScopedDeviceListener waits(&counter, DeviceListener::kWaits);
     work();
+    Synchronize(device);
   }
-  Synchronize(device);
   for (auto _ : state) {
     work();
     Synchronize(device);

@@ -21,15 +21,59 @@ std::int64_t BytesOf(const Tensor& x) {
 
 // Reads all inputs (once if given twice), and writes the output.
 OpCost Whole(Inputs inputs, const Tensor& output, std::int64_t flop) {
-  OpCost cost = {flop, BytesOf(output)};
+  const std::int64_t written = BytesOf(output);
+  OpCost cost = {flop, written, written};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool seen = std::any_of(
         inputs.begin(), inputs.begin() + i,
         [&](const Tensor* other) { return IsSameView(*other, *inputs[i]); });
     if (!seen) cost.bytes += BytesOf(*inputs[i]);
+    if (IsSameView(*inputs[i], output)) cost.written = 0;
   }
   return cost;
 }
+
+// Of a polynomial of so many coefficients: a fused multiplication and addition
+// for each but the first.
+constexpr std::int64_t Polynomial(std::int64_t n) { return 2 * (n - 1); }
+
+// The functions of math.h, step by step; comparisons can go on beside them.
+// Exp: the exponent 3, what is left of x 4, its polynomial and 4, the scale 2.
+// The tail of the normal distribution: e^(-x^2/2) to the last place, times the
+// other polynomial, of a quotient.
+constexpr std::int64_t kExp = 3 + 4 + Polynomial(5) + 4 + 2;
+constexpr std::int64_t kNormalTail = 4 + kExp + 3 + 4 + Polynomial(10) + 3;
+
+std::int64_t FlopOf(kernels::UnaryOp op) {
+  using kernels::UnaryOp;
+  switch (op) {
+    case UnaryOp::kExp:
+      return kExp;
+    case UnaryOp::kLog:  // x = 2^e (1 + f), log(2) e + f, the rest
+      return 3 + 4 + Polynomial(9) + 2 + 5;
+    case UnaryOp::kTanh:  // near zero; far, by exp, whose scale is one factor
+      return 2 + Polynomial(5) + 2 + 1 + (kExp - 1) + 3;
+    case UnaryOp::kSigmoid:
+      return kExp + 4;
+    case UnaryOp::kNdtr:
+    case UnaryOp::kGelu:
+      return kNormalTail + 1;
+    default:
+      return 1;
+  }
+}
+
+// Philox's four words are of nineteen products of 32 by 32 bits: two in each of
+// ten rounds, one in the first, as the other is of zero. Each is as wide as two
+// lanes, in which a multiplication and an addition could be done: four. What
+// else is done can go on beside them.
+constexpr std::int64_t kPhiloxWord = 19 * 4 / 4;
+
+// Box and Muller's two normals of two words: the uniforms 3, the logarithm, the
+// root, sine and cosine of the same square, two products.
+constexpr std::int64_t kTwoNormals = 3 + (1 + Polynomial(10) + 3) + 1 +
+                                     (1 + Polynomial(5) + 1) +
+                                     (Polynomial(5) + 3) + 2;
 
 std::int64_t Area(const Pooling& pooling) {
   return pooling.kernel.height * pooling.kernel.width;
@@ -55,16 +99,16 @@ OpCost Primitive::Cost(Inputs inputs, const Tensor& output) const {
     return Whole(inputs, output, flop);                          \
   }
 
-D2L_COST(UnaryPrimitive, out)
+D2L_COST(UnaryPrimitive, FlopOf(op) * out)
 D2L_COST(BinaryPrimitive, out)
 D2L_COST(WherePrimitive, out)
 D2L_COST(AxpbyPrimitive, 3 * out)
 D2L_COST(ReducePrimitive, n)
 // The largest, the difference from it, its exp, their sum, the quotient.
-D2L_COST(SoftmaxPrimitive, 5 * out)
+D2L_COST(SoftmaxPrimitive, (kExp + 4) * out)
 // As softmax, without the quotient; softmax, times the gradient.
-D2L_COST(CrossEntropyPrimitive, 4 * n)
-D2L_COST(CrossEntropyBackwardPrimitive, 6 * out)
+D2L_COST(CrossEntropyPrimitive, (kExp + 3) * n)
+D2L_COST(CrossEntropyBackwardPrimitive, (kExp + 5) * out)
 // The sum; the difference from the mean, its square, their sum.
 D2L_COST(BatchNormStatisticsPrimitive, 4 * n)
 // (x - mean) * factor + bias.
@@ -91,19 +135,31 @@ OpCost BatchNormBackwardPrimitive::Cost(Inputs inputs,
   return Whole(read, output, output.numel());
 }
 
+// A word for each number, or more; uniforms and integers are scaled.
+OpCost RandomPrimitive::Cost(Inputs inputs, const Tensor& output) const {
+  const std::int64_t n = output.numel();
+  return Whole(
+      inputs, output,
+      kPhiloxWord * n +
+          (op == kernels::RandomOp::kNormal ? kTwoNormals * n / 2 : n));
+}
+
 // ---- Indices: only the elements of x that they name, at most all.
 
 OpCost IndexPrimitive::Cost(Inputs inputs, const Tensor& output) const {
   const std::int64_t taken = std::min(BytesOf(*inputs[0]), BytesOf(output));
-  return {0, BytesOf(*inputs[1]) + taken + BytesOf(output)};
+  const std::int64_t written = BytesOf(output);
+  return {0, BytesOf(*inputs[1]) + taken + written, written};
 }
 
 // In place only these are read and written; else all of x is copied first.
 OpCost IndexAddPrimitive::Cost(Inputs inputs, const Tensor& output) const {
   const Tensor& source = *inputs[2];
   std::int64_t of_x = BytesOf(output);
-  if (IsSameView(*inputs[0], output)) of_x = std::min(of_x, BytesOf(source));
-  return {source.numel(), BytesOf(*inputs[1]) + BytesOf(source) + 2 * of_x};
+  const bool in_place = IsSameView(*inputs[0], output);
+  if (in_place) of_x = std::min(of_x, BytesOf(source));
+  return {source.numel(), BytesOf(*inputs[1]) + BytesOf(source) + 2 * of_x,
+          in_place ? 0 : of_x};
 }
 
 }  // namespace d2l

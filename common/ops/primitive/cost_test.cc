@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/device/device_table.h"
+#include "common/kernels/philox.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
@@ -27,6 +28,10 @@ using kernels::IndexOp;
 // Counts the work of an operation.
 struct Counter {
   void Flop(int n) { flop += n; }
+  // A fused multiplication and addition for each coefficient but the first.
+  void Polynomial(int coefficients) {
+    for (int i = 1; i < coefficients; ++i) Flop(2);
+  }
   // Reads or writes an element of x.
   void Touch(const Tensor& x) {
     bytes += static_cast<std::int64_t>(DTypeSize(x.dtype()));
@@ -34,8 +39,13 @@ struct Counter {
   void TouchAll(const Tensor& x) {
     for (std::int64_t i = 0; i < x.numel(); ++i) Touch(x);
   }
+  // What was touched was written.
+  void Written(const Tensor& x) {
+    written += x.numel() * static_cast<std::int64_t>(DTypeSize(x.dtype()));
+  }
   std::int64_t flop = 0;
   std::int64_t bytes = 0;
+  std::int64_t written = 0;
 };
 
 class Sizes {
@@ -61,6 +71,7 @@ void Expect(const Counter& counted, const Primitive& primitive,
   const OpCost cost = primitive.Cost(pointers, output);
   EXPECT_EQ(cost.flop, counted.flop) << primitive.name();
   EXPECT_EQ(cost.bytes, counted.bytes) << primitive.name();
+  EXPECT_EQ(cost.written, counted.written) << primitive.name();
 }
 
 // Reads the inputs and writes the output, whole, and does `per_element` for
@@ -70,7 +81,7 @@ void ExpectWhole(const Primitive& primitive, const std::vector<Tensor>& inputs,
                  const Tensor& counted_by) {
   Counter counter;
   for (const Tensor& input : inputs) counter.TouchAll(input);
-  counter.TouchAll(output);
+  counter.TouchAll(output), counter.Written(output);
   for (std::int64_t i = 0; i < counted_by.numel(); ++i) {
     counter.Flop(per_element);
   }
@@ -102,6 +113,7 @@ void CheckMatMul(const Primitive& primitive, Sizes& sizes) {
   const Tensor c = sizes.Make({batch, m, n});
   Counter counter;
   counter.TouchAll(a), counter.TouchAll(b), counter.TouchAll(c);
+  counter.Written(c);
   for (std::int64_t i = 0; i < batch * m * n; ++i) {
     for (std::int64_t p = 0; p < k; ++p) counter.Flop(2);
   }
@@ -124,6 +136,9 @@ void CheckConvolution(const std::string& which, Sizes& sizes) {
   }
   counter.TouchAll(x), counter.TouchAll(weight), counter.TouchAll(y);
   const Conv2dOptions options;
+  counter.Written(which == "conv2d_input_gradient"    ? x
+                  : which == "conv2d_weight_gradient" ? weight
+                                                      : y);
   if (which == "conv2d_input_gradient") {
     Expect(counter, Conv2dBackwardPrimitive(false, options, x.shape()),
            {y, weight}, x);
@@ -148,6 +163,7 @@ void CheckPooling(bool max, bool backward, Sizes& sizes) {
     counter.Flop(1);
   }
   counter.TouchAll(x), counter.TouchAll(y);
+  counter.Written(backward ? x : y);
   if (!backward) {
     Expect(counter, Pool2dPrimitive(pooling), {x}, y);
     return;
@@ -183,6 +199,7 @@ void CheckBatchNorm(const std::string& which, Sizes& sizes) {
     for (const Tensor& read : {dy, statistics, weight, out}) {
       counter.TouchAll(read);
     }
+    counter.Written(out);
     for (std::int64_t i = 0; i < x.numel(); ++i) counter.Flop(1);
     Expect(counter, BatchNormBackwardPrimitive(0), {dy, x, statistics, weight},
            out);
@@ -203,6 +220,7 @@ void CheckIndices(IndexOp op, bool add, Sizes& sizes) {
   Counter in_place = counter;
   const std::int64_t least = std::min(x.numel(), source.numel());
   for (std::int64_t i = 0; i < least; ++i) in_place.Touch(x);
+  if (!add) in_place.Written(source);
   if (!add) {
     Expect(in_place, IndexPrimitive(op, 0), {x, index}, source);
     return;
@@ -212,8 +230,79 @@ void CheckIndices(IndexOp op, bool add, Sizes& sizes) {
   Expect(in_place, IndexAddPrimitive(op, 0), {x, index, source}, x);
   counter.flop = in_place.flop;
   const Tensor out = sizes.Make(x.shape());
-  counter.TouchAll(x), counter.TouchAll(out);
+  counter.TouchAll(x), counter.TouchAll(out), counter.Written(out);
   Expect(counter, IndexAddPrimitive(op, 0), {x, index, source}, out);
+}
+
+// ---- Functions, line by line as math.h has them for float.
+
+void CountExp(Counter& c, int factors = 2) {
+  c.Flop(2), c.Flop(1);  // rounded, n
+  c.Flop(2), c.Flop(2);  // f
+  c.Polynomial(5);       // ExpTail
+  c.Flop(2), c.Flop(2);  // p
+  c.Flop(factors);       // of the scale
+}
+
+void CountNormalTail(Counter& c) {  // TimesNormalTail
+  c.Flop(1), c.Flop(2);             // square, lost
+  c.Flop(1), CountExp(c);           // e
+  c.Flop(1), c.Flop(2);             // normal
+  c.Flop(2);                        // inverse
+  c.Flop(2), c.Polynomial(10), c.Flop(1);
+  c.Flop(2);  // factor * tail * normal
+}
+
+int FlopOf(kernels::UnaryOp op) {
+  using kernels::UnaryOp;
+  Counter c;
+  if (op == UnaryOp::kExp) {
+    CountExp(c);
+  } else if (op == UnaryOp::kLog) {
+    c.Flop(1), c.Flop(1), c.Flop(1);  // x * scale, e, f
+    c.Flop(1), c.Flop(1), c.Flop(2);  // high, sum, error
+    c.Polynomial(9), c.Flop(2);       // LogTail
+    c.Flop(2), c.Flop(1), c.Flop(1);  // e * kLog2Low, the tail, the sum
+    c.Flop(1);                        // special
+  } else if (op == UnaryOp::kTanh) {
+    c.Flop(1);                                         // z
+    c.Flop(1), c.Polynomial(5), c.Flop(2);             // near zero
+    c.Flop(1), CountExp(c, /*factors=*/1), c.Flop(3);  // far
+  } else if (op == UnaryOp::kSigmoid) {
+    CountExp(c), c.Flop(2), c.Flop(2);
+  } else if (op == UnaryOp::kNdtr || op == UnaryOp::kGelu) {
+    CountNormalTail(c), c.Flop(1);
+  } else {
+    c.Flop(1);
+  }
+  return static_cast<int>(c.flop);
+}
+
+// philox.h for float: whole blocks.
+void CheckRandom(kernels::RandomOp op, Sizes& sizes) {
+  const Tensor x = sizes.Make({sizes.Size(), 4});
+  Counter counter;
+  counter.TouchAll(x), counter.Written(x);
+  for (std::int64_t block = 0; block < x.size(0); ++block) {
+    for (int round = 0; round < kernels::kPhiloxRounds; ++round) {
+      // A product takes two lanes, of two each; the first of zero is none.
+      counter.Flop(round == 0 ? 4 : 8);
+    }
+    for (int pair = 0; pair < 2; ++pair) {
+      if (op != kernels::RandomOp::kNormal) {
+        counter.Flop(2);
+        continue;
+      }
+      counter.Flop(2), counter.Flop(1);  // u, t
+      counter.Flop(1), counter.Polynomial(10), counter.Flop(1);
+      counter.Flop(2), counter.Flop(1);                         // radius
+      counter.Flop(1);                                          // z
+      counter.Polynomial(5), counter.Flop(1);                   // sine
+      counter.Polynomial(5), counter.Flop(2), counter.Flop(1);  // cosine
+      counter.Flop(2);
+    }
+  }
+  Expect(counter, RandomPrimitive(op, {}), {}, x);
 }
 
 using Check = std::function<void(Sizes&)>;
@@ -230,7 +319,7 @@ std::map<std::string, Check> Checks() {
       kernels::UnaryOp;
   std::map<std::string, Check> checks;
   AddFamily<UnaryOp>(&checks, [](UnaryOp op, Sizes& sizes) {
-    CheckElementwise(UnaryPrimitive(op), sizes, 1, 1);
+    CheckElementwise(UnaryPrimitive(op), sizes, 1, FlopOf(op));
   });
   AddFamily<BinaryOp>(&checks, [](BinaryOp op, Sizes& sizes) {
     CheckElementwise(BinaryPrimitive(op, BinaryPrimitive::Which::kNone, 0),
@@ -238,9 +327,8 @@ std::map<std::string, Check> Checks() {
     CheckElementwise(BinaryPrimitive(op, BinaryPrimitive::Which::kFirst, 2),
                      sizes, 1, 1);
   });
-  AddFamily<RandomOp>(&checks, [](RandomOp op, Sizes& sizes) {
-    CheckCreation(RandomPrimitive(op, {}), sizes);
-  });
+  AddFamily<RandomOp>(
+      &checks, [](RandomOp op, Sizes& sizes) { CheckRandom(op, sizes); });
   AddFamily<ReduceOp>(&checks, [](ReduceOp op, Sizes& sizes) {
     const Tensor x = sizes.Make({sizes.Size(), sizes.Size()});
     ExpectWhole(ReducePrimitive(op, {0}, false), {x}, sizes.Make({x.size(1)}),
@@ -254,7 +342,8 @@ std::map<std::string, Check> Checks() {
   };
   for (const bool log : {false, true}) {
     checks[log ? "log_softmax" : "softmax"] = [=](Sizes& sizes) {
-      CheckElementwise(SoftmaxPrimitive(log, 1), sizes, 1, 5);
+      CheckElementwise(SoftmaxPrimitive(log, 1), sizes, 1,
+                       FlopOf(kernels::UnaryOp::kExp) + 4);
     };
   }
   checks["matmul"] = [](Sizes& sizes) {
@@ -278,14 +367,14 @@ std::map<std::string, Check> Checks() {
     const Tensor x = sizes.Make({sizes.Size(), sizes.Size()});
     const Tensor labels = Empty({x.size(0)}, Device(), DType::kInt64);
     ExpectWhole(CrossEntropyPrimitive(), {x, labels}, sizes.Make({x.size(0)}),
-                4, x);
+                FlopOf(kernels::UnaryOp::kExp) + 3, x);
   };
   checks["cross_entropy_backward"] = [](Sizes& sizes) {
     const Tensor x = sizes.Make({sizes.Size(), sizes.Size()});
     const Tensor labels = Empty({x.size(0)}, Device(), DType::kInt64);
     ExpectWhole(CrossEntropyBackwardPrimitive(),
-                {sizes.Make({x.size(0)}), x, labels}, sizes.Make(x.shape()), 6,
-                x);
+                {sizes.Make({x.size(0)}), x, labels}, sizes.Make(x.shape()),
+                FlopOf(kernels::UnaryOp::kExp) + 5, x);
   };
   checks["gather"] = [](Sizes& sizes) {
     CheckIndices(IndexOp::kGather, false, sizes);
@@ -365,6 +454,7 @@ TEST(OpCost, CountsBytesOnce) {
   EXPECT_EQ(CostOf(add, {&x, &x}, y).bytes, 2 * 35 * 4);
   // In place: reads both and writes one.
   EXPECT_EQ(CostOf(add, {&x, &y}, x).bytes, 3 * 35 * 4);
+  EXPECT_EQ(CostOf(add, {&x, &y}, x).written, 0);
   // A row expanded to all rows; a slice without the elements in between.
   const Tensor row = Expand(Empty({1, 7}), {5, 7});
   EXPECT_EQ(CostOf(add, {&x, &row}, y).bytes, (2 * 35 + 7) * 4);

@@ -57,17 +57,20 @@ using Inputs = absl::Span<const Tensor* const>;
 // The least work that an operation needs, whatever its kernel does. Its rules
 // are in cost.cc.
 //
-// flop: additions, multiplications, divisions, comparisons, and calls of
-// functions such as exp, one each; so a multiplication and an addition are two.
-// Work done once for a row or a channel is not counted, nor are integer
-// arithmetic and conversions: creations, copies and random numbers have none. A
-// convolution's count is that of its definition, padding included; Winograd's
-// algorithm needs fewer. bytes: the bytes of device memory that are read and
-// written, each once: one element for an expanded dimension, only the elements
-// it takes for an index.
+// flop: additions, multiplications, divisions and comparisons, one each; so a
+// multiplication and an addition are two. Functions such as exp count as their
+// definitions in math.h do for float32, which all back ends follow bit by bit.
+// Work done once for a row or a channel is not counted, nor are conversions and
+// integer arithmetic, except the multiplications that random numbers are made
+// of: creations and copies have none. A convolution's count is that of its
+// definition, padding included; Winograd's algorithm needs fewer.
+// bytes: the bytes of device memory that are read and written, each once: one
+// element for an expanded dimension, only the elements it takes for an index.
+// written: the part of `bytes` that is overwritten without having been read.
 struct OpCost {
   std::int64_t flop = 0;
   std::int64_t bytes = 0;
+  std::int64_t written = 0;
 };
 
 // The arguments of a launch.

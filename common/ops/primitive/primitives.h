@@ -299,6 +299,7 @@ struct RandomPrimitive final : Cloneable<RandomPrimitive, Creation> {
   Effect effect() const override { return Effect::kRandom; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override;
 
   kernels::RandomOp op;
