@@ -642,15 +642,18 @@ TEST_P(NnKernelsTest, RandomNumbersAreWhatPhiloxSays) {
   const auto check = [&](auto zero, RandomArgs args, auto at) {
     using T = decltype(zero);
     for (const std::int64_t n : {0, 1, 3, 4, 5, 1003}) {
-      Array<T> out(stream(), Doubles(n, 99));
-      args.dtype = DTypeOf<T>::value;
-      args.numel = n;
-      args.out = out.data();
-      args.state = state;
-      Enqueue(stream(), label_, args);
-      Doubles expected;
-      for (std::int64_t i = 0; i < n; ++i) expected.push_back(at(i, args));
-      EXPECT_EQ(out.Read(), expected) << OpName(args.op) << args.range;
+      // Behind three more, four are aligned, and stored at once.
+      for (const std::int64_t before : {0, 3}) {
+        Array<T> out(stream(), Doubles(before + n, 99));
+        args.dtype = DTypeOf<T>::value;
+        args.numel = n;
+        args.out = out.data() + before;
+        args.state = state;
+        Enqueue(stream(), label_, args);
+        Doubles expected(before, 99);
+        for (std::int64_t i = 0; i < n; ++i) expected.push_back(at(i, args));
+        EXPECT_EQ(out.Read(), expected) << OpName(args.op) << args.range;
+      }
     }
   };
   ForBoth([&](auto zero) {
