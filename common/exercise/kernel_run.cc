@@ -58,8 +58,8 @@ std::string TwoLines(const Finding& finding) {
   const auto verb = [](bool writes) {
     return writes ? Say("written") : Say("read");
   };
-  return Line(verb(finding.before_writes), Quoted(finding.before)) +
-         Line(verb(finding.at_writes), Quoted(finding.at));
+  return Line(verb(finding.before.writes), Quoted(finding.before)) +
+         Line(verb(finding.at.writes), Quoted(finding.at));
 }
 
 std::string Kind(const Requests& r) {
@@ -109,28 +109,30 @@ Explained Explain(const Finding& f) {
   const std::string memory = f.shared ? Say("shared memory") : Say("memory");
   switch (f.kind) {
     case FindingKind::kRace:
-      return {Say("a race: thread %d of block %d and thread %d of block %d use "
-                  "the same word of %s, one writes it, and nothing orders the "
-                  "two",
-                  f.before_thread, f.before_block, f.thread, f.block, memory),
-              f.shared ? Say("a barrier between the two lines")
-                       : Say("one thread for each element that is written"),
-              f.shared ? "__syncthreads() orders the threads of a block: what "
-                         "stands before it is done by all of them, before one "
-                         "of them does what stands behind it."
-                       : "Nothing orders two blocks. Which element is this "
-                         "thread's, and no other's?",
-              TwoLines(f)};
+      return {
+          Say("a race: thread %d of block %d and thread %d of block %d use "
+              "the same word of %s, one writes it, and nothing orders the "
+              "two",
+              f.before.thread, f.before.block, f.at.thread, f.at.block, memory),
+          f.shared ? Say("a barrier between the two lines")
+                   : Say("one thread for each element that is written"),
+          f.shared ? "__syncthreads() orders the threads of a block: what "
+                     "stands before it is done by all of them, before one "
+                     "of them does what stands behind it."
+                   : "Nothing orders two blocks. Which element is this "
+                     "thread's, and no other's?",
+          TwoLines(f)};
     case FindingKind::kBarrier:
-      return {Say("a barrier that not all threads of block %d reach", f.block),
-              Say("__syncthreads() where every thread of the block passes"),
-              "On a GPU the block may hang here. Take the barrier out of the "
-              "branch, and let no thread return before it.",
-              Line(Say("waits"), Quoted(f.at))};
+      return {
+          Say("a barrier that not all threads of block %d reach", f.at.block),
+          Say("__syncthreads() where every thread of the block passes"),
+          "On a GPU the block may hang here. Take the barrier out of the "
+          "branch, and let no thread return before it.",
+          Line(Say("waits"), Quoted(f.at))};
     case FindingKind::kStrandedLane:
       return {Say("a lane of block %d waits for others of its warp that do not "
                   "come",
-                  f.block),
+                  f.at.block),
               Say("a shuffle that all lanes of its mask reach"),
               "A shuffle needs all 32 lanes, also those that have no element "
               "of their own.",
@@ -138,21 +140,21 @@ Explained Explain(const Finding& f) {
     case FindingKind::kUninitialised:
       return {Say("thread %d of block %d reads a word of shared memory that "
                   "nobody wrote",
-                  f.thread, f.block),
+                  f.at.thread, f.at.block),
               Say("every word written before it is read"),
               "Shared memory begins with what was there before. Which thread "
               "writes this word?",
               Line(Say("read"), Quoted(f.at))};
     case FindingKind::kOutOfBounds:
-      return {
-          Say("thread %d of block %d goes beyond its array", f.thread, f.block),
-          Say("indices of the array only"),
-          "The grid has more threads than the array has elements: threads "
-          "without an element must not touch it.",
-          Line("", Quoted(f.at))};
+      return {Say("thread %d of block %d goes beyond its array", f.at.thread,
+                  f.at.block),
+              Say("indices of the array only"),
+              "The grid has more threads than the array has elements: threads "
+              "without an element must not touch it.",
+              Line("", Quoted(f.at))};
     case FindingKind::kMisaligned:
-      return {Say("thread %d of block %d uses %s that is not aligned", f.thread,
-                  f.block, memory),
+      return {Say("thread %d of block %d uses %s that is not aligned",
+                  f.at.thread, f.at.block, memory),
               Say("addresses that are a multiple of the element's size"),
               "A float lies at a multiple of 4 bytes, a float4 of 16.",
               Line("", Quoted(f.at))};
@@ -188,8 +190,8 @@ void KernelRun::KeepForGpu(const std::string& file, dim3 blocks, dim3 threads,
           {threads.x, threads.y, threads.z},
           {},
           std::move(arguments)};
-  for (const kernels::cuda::Memory& memory :
-       kernels::cuda::internal::CheckedArrays()) {
+  for (const auto& [memory, guarded] :
+       kernels::cuda::internal::checked_arrays) {
     char* const begin = static_cast<char*>(const_cast<void*>(memory.begin));
     gpu_.arrays.push_back({begin, {begin, begin + memory.bytes}});
   }

@@ -1,6 +1,6 @@
-// Compares the kernels of neural networks, of random numbers and of fused
-// operations with slow obvious versions, on every GPU of the table. common/ops
-// tests them through operations.
+// The kernels of neural networks, of random numbers and of several operations
+// at once against slow obvious versions, on every GPU of the table. Through
+// operations, they are tested in common/ops.
 
 #include <cmath>
 #include <cstddef>
@@ -39,7 +39,7 @@ std::vector<Device> Gpus() {
   return gpus;
 }
 
-// Numbers on a device, between guards, and not aligned to a vector.
+// Numbers on a device, between guards, and not where a vector begins.
 template <typename T>
 class Array {
  public:
@@ -55,7 +55,7 @@ class Array {
   }
 
   T* data() { return static_cast<T*>(memory_->data()) + 1; }
-  // The numbers as the array holds them.
+  // As the array holds them.
   Doubles Read() {
     stream_.CopyAsync(host_.data(), memory_->data(), bytes(),
                       CopyKind::kDeviceToHost);
@@ -73,7 +73,7 @@ class Array {
   StorageRef memory_;
 };
 
-// A value and the sum of the terms' magnitudes, with which errors grow.
+// A value and how much was added up for it: errors grow with that.
 struct Sum {
   double value = 0;
   double terms = 0;
@@ -98,7 +98,7 @@ class NnKernelsTest : public testing::TestWithParam<Device> {
  protected:
   Stream& stream() { return DefaultStream(GetParam()); }
 
-  // Numbers as T holds them: neither uniform nor centred.
+  // As T holds them: neither uniform nor centred.
   template <typename T>
   Doubles Random(std::int64_t count) {
     std::normal_distribution<double> normal(0.3, 1);
@@ -116,7 +116,7 @@ class NnKernelsTest : public testing::TestWithParam<Device> {
     }
     return values;
   }
-  // The message of the next wait.
+  // What the next wait says.
   std::string LateError() {
     try {
       stream().Synchronize();
@@ -156,7 +156,7 @@ Window2d Window(std::int64_t height, std::int64_t width, std::int64_t kernel_h,
           padding_w};
 }
 
-// Calls f(out, in, tap) for each element of the input that an output sees.
+// Calls f(out, in, tap) for what each output of an image sees of it.
 void ForEachPair(
     const Window2d& w,
     const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& f) {
@@ -302,7 +302,7 @@ TEST_P(NnKernelsTest, AvgPool2d) {
   });
 }
 
-// Most windows have equal elements, and some have NaN.
+// Equals in most windows, and NaN in some.
 TEST_P(NnKernelsTest, MaxPool2d) {
   ForBoth([this](auto zero) {
     using T = decltype(zero);
@@ -367,7 +367,7 @@ TEST_P(NnKernelsTest, BatchNorm) {
       const std::int64_t numel = b.batch * b.channels * b.inner;
       const double count = static_cast<double>(b.batch * b.inner);
       Doubles x = Random<T>(numel);
-      // The means are far from zero, where digits are easily lost.
+      // Means far from zero: digits that are easily lost.
       for (double& value : x) value = static_cast<T>(value + 300);
       const Doubles dy = Random<T>(numel);
       const Doubles weight = Random<T>(b.channels);
@@ -375,7 +375,7 @@ TEST_P(NnKernelsTest, BatchNorm) {
       const auto channel = [&](std::size_t i) {
         return static_cast<std::int64_t>(i) / b.inner % b.channels;
       };
-      // Naive sums in double would be less accurate than the tested ones.
+      // Naive sums in double would be worse than what is tested.
       std::vector<long double> mean(b.channels), variance(b.channels);
       for (std::size_t i = 0; i < x.size(); ++i) {
         mean[channel(i)] += x[i] / static_cast<long double>(count);
@@ -403,7 +403,7 @@ TEST_P(NnKernelsTest, BatchNorm) {
       const Doubles got = statistics.Read();
       ExpectNear<T>(got, expected);
 
-      // Uses the computed statistics, so that their errors do not count.
+      // With the statistics as they are, so that their errors do not count.
       expected.assign(x.size(), {});
       std::vector<Sum> sums(2 * b.channels);
       const auto xhat = [&](std::size_t i) {
@@ -524,7 +524,7 @@ TEST_P(NnKernelsTest, ALabelOutOfRangeFailsLate) {
 
 // ---- Updates.
 
-// The bits must be the same, since the order is given.
+// Bit for bit, since the order is given.
 TEST_P(NnKernelsTest, IndexAdd) {
   struct Shape {
     std::int64_t outer, size, count, inner;
@@ -599,7 +599,7 @@ TEST_P(NnKernelsTest, Axpby) {
         }
         SCOPED_TRACE(n);
         Array<T> x_array(stream(), x);
-        // The output is not read with beta = 0.
+        // With beta = 0 it is not read.
         Array<T> out(stream(), beta == 0 ? Doubles(n, std::nan("")) : y);
         Enqueue(stream(), label_,
                 AxpbyArgs{kDType, n, 0.3, beta, out.data(), x_array.data()});
@@ -615,7 +615,7 @@ TEST_P(NnKernelsTest, Axpby) {
 
 // ---- Random numbers.
 
-// Element i of a draw, by philox.h. Word is one word of a block, or two.
+// Element i of a draw, by philox.h. Word: which one or two of a block make it.
 template <typename T, typename Word>
 double WholeNumberAt(std::int64_t i, const RandomArgs& args) {
   constexpr std::int64_t kPerBlock = kElementsPerBlock<Word>;
@@ -642,15 +642,18 @@ TEST_P(NnKernelsTest, RandomNumbersAreWhatPhiloxSays) {
   const auto check = [&](auto zero, RandomArgs args, auto at) {
     using T = decltype(zero);
     for (const std::int64_t n : {0, 1, 3, 4, 5, 1003}) {
-      Array<T> out(stream(), Doubles(n, 99));
-      args.dtype = DTypeOf<T>::value;
-      args.numel = n;
-      args.out = out.data();
-      args.state = state;
-      Enqueue(stream(), label_, args);
-      Doubles expected;
-      for (std::int64_t i = 0; i < n; ++i) expected.push_back(at(i, args));
-      EXPECT_EQ(out.Read(), expected) << OpName(args.op) << args.range;
+      // Behind three more, four are aligned, and stored at once.
+      for (const std::int64_t before : {0, 3}) {
+        Array<T> out(stream(), Doubles(before + n, 99));
+        args.dtype = DTypeOf<T>::value;
+        args.numel = n;
+        args.out = out.data() + before;
+        args.state = state;
+        Enqueue(stream(), label_, args);
+        Doubles expected(before, 99);
+        for (std::int64_t i = 0; i < n; ++i) expected.push_back(at(i, args));
+        EXPECT_EQ(out.Read(), expected) << OpName(args.op) << args.range;
+      }
     }
   };
   ForBoth([&](auto zero) {
@@ -678,8 +681,8 @@ TEST_P(NnKernelsTest, RandomNumbersAreWhatPhiloxSays) {
 
 // ---- Several operations.
 
-// where(x < row, x * one, 7) and the comparison, for sizes that are multiples
-// of nothing.
+// where(x < row, x * one, 7) and the comparison, of all sizes that are no
+// multiple of anything.
 TEST_P(NnKernelsTest, FusedSteps) {
   using Ref = FusedArgs::Ref;
   using Step = FusedArgs::Step;

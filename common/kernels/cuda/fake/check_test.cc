@@ -30,12 +30,7 @@ CheckReport Check(void (*kernel)(P...), dim3 blocks, dim3 threads, A... args) {
 Requests Total(const CheckReport& report, bool shared, bool writes) {
   Requests total;
   for (const Requests& r : report.requests) {
-    if (r.shared != shared || r.writes != writes) continue;
-    total.requests += r.requests;
-    total.lanes += r.lanes;
-    total.sectors += r.sectors;
-    total.ideal_sectors += r.ideal_sectors;
-    total.conflicts += r.conflicts;
+    if (r.shared == shared && r.writes == writes) total.Add(r);
   }
   return total;
 }

@@ -11,7 +11,6 @@
 #define D2L_COMMON_KERNELS_CUDA_FAKE_CHECKED_ARRAY_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <vector>
 
@@ -20,43 +19,36 @@
 namespace d2l::kernels::cuda {
 
 namespace internal {
-inline std::vector<Memory>& CheckedArrays() {
-  thread_local std::vector<Memory> all;
-  return all;
-}
-
-// Before and behind each array, so that what a kernel does beyond its arrays is
-// seen, and does no harm.
-inline constexpr std::size_t kGuardBytes = 1 << 16;
+struct GuardedMemory {
+  Memory memory;
+  // With what lies before and behind it, so that what a kernel does there is
+  // seen, and does no harm.
+  Memory guarded;
+};
+inline thread_local std::vector<GuardedMemory> checked_arrays;
 }  // namespace internal
 
 // A FindMemory.
 inline Memory FindCheckedArray(const void* address) {
-  using internal::kGuardBytes;
-  for (const Memory& m : internal::CheckedArrays()) {
-    const char* const begin = static_cast<const char*>(m.begin);
-    if (address >= begin - kGuardBytes &&
-        address < begin + m.bytes + kGuardBytes) {
-      return m;
-    }
+  for (const auto& [memory, guarded] : internal::checked_arrays) {
+    if (guarded.Contains(address, 1)) return memory;
   }
-  return {nullptr, 0};
+  return {};
 }
 
 template <typename T>
 class CheckedArray {
  public:
   explicit CheckedArray(std::size_t count)
-      : store_(count + (2 * internal::kGuardBytes + kAlignment) / sizeof(T)),
+      : lines_(2 * kGuardLines + count * sizeof(T) / kLineBytes + 1),
+        data_(reinterpret_cast<T*>(&lines_[kGuardLines])),
         size_(count) {
-    const auto address = reinterpret_cast<std::uintptr_t>(store_.data());
-    data_ =
-        store_.data() +
-        (internal::kGuardBytes + kAlignment - address % kAlignment) / sizeof(T);
-    internal::CheckedArrays().push_back({data_, count * sizeof(T)});
+    internal::checked_arrays.push_back(
+        {{data_, count * sizeof(T)},
+         {lines_.data(), lines_.size() * kLineBytes}});
     std::iota(begin(), end(), T{1});
   }
-  ~CheckedArray() { internal::CheckedArrays().pop_back(); }
+  ~CheckedArray() { internal::checked_arrays.pop_back(); }
   CheckedArray(const CheckedArray&) = delete;
   CheckedArray& operator=(const CheckedArray&) = delete;
 
@@ -65,11 +57,14 @@ class CheckedArray {
   T* end() { return data_ + size_; }
 
  private:
-  static constexpr std::size_t kAlignment = 256;
+  static constexpr std::size_t kLineBytes = 256, kGuardLines = 256;
+  struct alignas(kLineBytes) Line {
+    char bytes[kLineBytes];
+  };
 
-  std::vector<T> store_;
-  std::size_t size_;
+  std::vector<Line> lines_;
   T* data_;
+  std::size_t size_;
 };
 
 }  // namespace d2l::kernels::cuda

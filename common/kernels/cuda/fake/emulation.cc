@@ -1,5 +1,6 @@
 #include "common/kernels/cuda/fake/emulation.h"
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -23,8 +24,13 @@ void Require(bool condition) {
 }
 
 Memory MemoryOfGpu(const void* address) {
-  const auto [begin, bytes] = FakeCudaOfBackend().BlockOf(address);
-  return {begin, bytes};
+  constexpr std::ptrdiff_t kNear = 256;
+  for (const std::ptrdiff_t offset : {std::ptrdiff_t{0}, -kNear, kNear}) {
+    const auto [begin, bytes] =
+        FakeCudaOfBackend().BlockOf(static_cast<const char*>(address) + offset);
+    if (begin != nullptr) return {begin, bytes};
+  }
+  return {};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "common/kernels/cuda/fake/check.h"
 #include "common/kernels/cuda/fake/words.h"
 
 thread_local dim3 threadIdx;
@@ -68,9 +69,9 @@ class Block {
           observer->Resume(t, fibers_[t]->stack.get(), kStackBytes);
         }
         GoOn(*fibers_[t]);
-        if (observer != nullptr) observer->Pause();
       }
     } while (Release());
+    observer_ = nullptr;
   }
 
   // In a thread of the block: lets the next one run.
@@ -133,7 +134,10 @@ class Block {
     }
     if (done == count_) return false;
     if (done + waiting < count_) return ReleaseWarps(/*stranded=*/true);
-    if (observer_ != nullptr) observer_->Barrier(site, done);
+    if (observer_ != nullptr) {
+      if (done > 0) observer_->Fault(FindingKind::kBarrier, site);
+      observer_->Barrier();
+    }
     for (unsigned t = 0; t < count_; ++t) {
       if (fibers_[t]->state == State::kAtBarrier) {
         fibers_[t]->state = State::kReady;
@@ -159,7 +163,7 @@ class Block {
             whole ? fiber.mask : fiber.mask & ((1u << (last - first)) - 1);
         if (!stranded && (wanted & ~here) != 0) continue;
         if (stranded && observer_ != nullptr) {
-          observer_->StrandedLane(fiber.site);
+          observer_->Fault(FindingKind::kStrandedLane, fiber.site);
         }
         fiber.state = State::kReady;
         any = true;
@@ -209,8 +213,9 @@ void Block::Enter() {
 // As one access of the block's observer.
 template <typename T>
 T Add(T* to, T value, const void* site) {
-  GridObserver* const observer = BlockOfThread().observer();
-  if (observer != nullptr) observer->Atomic(to, sizeof(T), site);
+  if (GridObserver* const observer = ObserverOfThread()) {
+    observer->Access(to, sizeof(T), /*writes=*/true, /*atomic=*/true, site);
+  }
   const T before = *to;
   *to = before + value;
   return before;
@@ -233,6 +238,8 @@ void RunGrid(const Grid& grid, TurnOrder order, GridObserver* observer) {
     if (observer != nullptr) observer->EndBlock();
   }
 }
+
+GridObserver* ObserverOfThread() { return BlockOfThread().observer(); }
 
 namespace internal {
 

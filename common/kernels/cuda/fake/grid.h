@@ -26,7 +26,10 @@ struct Grid {
   std::function<void()> thread;
 };
 
-// Told how a grid runs, on the thread that runs it.
+enum class FindingKind;  // check.h
+
+// Told how a grid runs, on the thread that runs it. A `site` is where a call in
+// the kernel returns to.
 class GridObserver {
  public:
   virtual ~GridObserver() = default;
@@ -34,14 +37,14 @@ class GridObserver {
   // A thread of the block goes on; its stack lies in these bytes.
   virtual void Resume(unsigned thread, const char* stack,
                       std::size_t bytes) = 0;
-  virtual void Pause() = 0;
-  // All threads that have not ended wait, one of them at `site`; `absent` of
-  // them have ended before.
-  virtual void Barrier(const void* site, unsigned absent) = 0;
-  // A lane waits at `site` for others of its warp that do not come.
-  virtual void StrandedLane(const void* site) = 0;
-  virtual void Atomic(const void* address, std::size_t bytes,
-                      const void* site) = 0;
+  // All threads that have not ended have reached a barrier.
+  virtual void Barrier() = 0;
+  // Of kernels that are compiled for the check: all accesses, also of a
+  // thread's own stack; otherwise the atomic ones.
+  virtual void Access(const void* address, std::size_t bytes, bool writes,
+                      bool atomic, const void* site) = 0;
+  virtual void Fault(FindingKind kind, const void* site,
+                     const void* address = nullptr) = 0;
   virtual void EndBlock() = 0;
 };
 
@@ -50,6 +53,9 @@ enum class TurnOrder { kForward, kBackward, kShuffled };
 
 void RunGrid(const Grid& grid, TurnOrder order = TurnOrder::kForward,
              GridObserver* observer = nullptr);
+
+// Of the grid that runs on this thread; null if none does.
+GridObserver* ObserverOfThread();
 
 }  // namespace d2l::kernels::cuda
 

@@ -1,0 +1,81 @@
+// Who used each byte of some memory last, and so which uses nothing orders.
+//
+//   Shadow shadow;
+//   shadow.Mark(address, 4, {site, block, thread, epoch, /*writes=*/true},
+//               [](const Use& before) { … });
+//
+// Not thread-safe.
+
+#ifndef D2L_COMMON_KERNELS_CUDA_FAKE_SHADOW_H_
+#define D2L_COMMON_KERNELS_CUDA_FAKE_SHADOW_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/kernels/cuda/fake/check.h"
+
+namespace d2l::kernels::cuda::internal {
+
+class Shadow {
+ public:
+  void Clear() { pages_.clear(); }
+
+  // Calls race(before) for each use of these bytes that this one races with.
+  // False if one of them was never written.
+  template <typename OnRace>
+  bool Mark(std::uintptr_t begin, std::size_t bytes, const Use& use,
+            const OnRace& race) {
+    bool written = true;
+    for (std::uintptr_t a = begin; a < begin + bytes;) {
+      std::vector<Cell>& cells = pages_[a / kPage];
+      const bool whole = a % 4 == 0 && begin + bytes - a >= 4;
+      if (cells.empty()) cells.resize(kPage / 4);
+      if (!whole && cells.size() < kPage) {
+        const std::vector<Cell> words = std::exchange(cells, {});
+        for (std::size_t i = 0; i < kPage; ++i) cells.push_back(words[i / 4]);
+      }
+      Cell& cell = cells[a % kPage * cells.size() / kPage];
+      for (const Use& before : cell) {
+        if (Race(before, use)) race(before);
+      }
+      auto& [write, first, second] = cell;
+      written = written && write.site != 0;
+      // Of a block's own reads the last ones count, and of two slots one is for
+      // another thread, or the first block.
+      if (use.writes) {
+        write = use;
+      } else if (first.site == 0 ||
+                 (first.block == use.block &&
+                  (first.thread == use.thread || first.epoch != use.epoch))) {
+        first = use;
+      } else {
+        second = use;
+      }
+      a += kPage / cells.size();
+    }
+    return written;
+  }
+
+ private:
+  // Whether nothing orders the two, and one writes.
+  static bool Race(const Use& a, const Use& b) {
+    return a.site != 0 && (a.writes || b.writes) && !(a.atomic && b.atomic) &&
+           (a.block != b.block || (a.thread != b.thread && a.epoch == b.epoch));
+  }
+
+  // The last write, and two reads, which suffice to find one by another thread,
+  // and by another block.
+  using Cell = std::array<Use, 3>;
+  // By address / kPage: one for each word until one is used in parts, then one
+  // for each byte.
+  static constexpr std::size_t kPage = 256;
+  absl::flat_hash_map<std::uintptr_t, std::vector<Cell>> pages_;
+};
+
+}  // namespace d2l::kernels::cuda::internal
+
+#endif  // D2L_COMMON_KERNELS_CUDA_FAKE_SHADOW_H_

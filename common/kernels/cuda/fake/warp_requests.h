@@ -1,0 +1,100 @@
+// What the warps of a block ask of memory: the accesses of a warp's lanes at
+// one place of the source, each lane's first together, each lane's second, and
+// so on. In a loop that lanes run different numbers of times, or leave out,
+// this is an approximation.
+//
+// Not thread-safe.
+
+#ifndef D2L_COMMON_KERNELS_CUDA_FAKE_WARP_REQUESTS_H_
+#define D2L_COMMON_KERNELS_CUDA_FAKE_WARP_REQUESTS_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "common/kernels/cuda/fake/check.h"
+
+namespace d2l::kernels::cuda::internal {
+
+class WarpRequests {
+ public:
+  void Add(unsigned thread, const Place& place, const void* address) {
+    const int time = times_[{place, thread}]++;
+    requests_[{place, thread / warpSize, time}][thread % warpSize] =
+        reinterpret_cast<std::uintptr_t>(address);
+  }
+
+  // Adds the block's requests to its kernel's, and forgets them.
+  void AddTo(Site kernel, AllRequests& all) {
+    for (const auto& [key, request] : requests_) {
+      const Place& place = std::get<Place>(key);
+      Requests& sum = all[{kernel, place}];
+      std::tie(std::ignore, sum.shared, sum.writes, sum.bytes) = place;
+      Count(request, sum);
+    }
+    times_.clear();
+    requests_.clear();
+  }
+
+ private:
+  // Of each lane the address, 0 if it takes no part.
+  using Request = std::array<std::uintptr_t, warpSize>;
+
+  // The different pieces of memory, of `size` bytes, in which `bytes` from the
+  // lanes' addresses on lie.
+  static std::set<std::uintptr_t> Pieces(absl::Span<const std::uintptr_t> lanes,
+                                         int bytes, int size) {
+    std::set<std::uintptr_t> pieces;
+    for (const std::uintptr_t a : lanes) {
+      if (a == 0) continue;
+      const std::uintptr_t last = (a + bytes - 1) / size;
+      for (std::uintptr_t p = a / size; p <= last; ++p) pieces.insert(p);
+    }
+    return pieces;
+  }
+
+  static void Count(const Request& request, Requests& to) {
+    const auto starts = Pieces(request, 1, 1);
+    if (++to.requests == 1) {
+      const int unit = to.shared ? kBanks * kWordBytes : kSectorBytes;
+      const std::uintptr_t begin = *starts.begin() / unit * unit;
+      for (const std::uintptr_t a : request) {
+        to.first.push_back(a == 0 ? -1 : static_cast<std::int64_t>(a - begin));
+      }
+    }
+    to.lanes += warpSize - std::count(request.begin(), request.end(), 0);
+    if (!to.shared) {
+      to.sectors += Pieces(request, to.bytes, kSectorBytes).size();
+      to.ideal_sectors +=
+          (starts.size() * to.bytes + kSectorBytes - 1) / kSectorBytes;
+      return;
+    }
+    // Lanes with 8 bytes pass in halves of a warp, with 16 in quarters. Of each
+    // bank's words one fits into a pass.
+    const int pass = warpSize * 4 / std::max(4, to.bytes);
+    for (int begin = 0; begin < warpSize; begin += pass) {
+      std::array<int, kBanks> words{};
+      for (const std::uintptr_t word :
+           Pieces({&request[begin], std::size_t(pass)}, to.bytes, kWordBytes)) {
+        ++words[word % kBanks];
+      }
+      to.conflicts +=
+          std::max(1, *std::max_element(words.begin(), words.end())) - 1;
+    }
+  }
+
+  // How often a thread was at a place; a warp's requests, by that.
+  absl::flat_hash_map<std::pair<Place, unsigned>, int> times_;
+  std::map<std::tuple<Place, unsigned, int>, Request> requests_;
+};
+
+}  // namespace d2l::kernels::cuda::internal
+
+#endif  // D2L_COMMON_KERNELS_CUDA_FAKE_WARP_REQUESTS_H_
