@@ -152,7 +152,7 @@ def first_error(output, file):
 def build(root, exercise, show_steps):
     """The output of bazel and the compiler if the build fails; else None."""
     if not shutil.which("bazel"):
-        return say("There is no bazel. What to install, says tools/doctor.sh.")
+        return say("There is no bazel. tools/doctor.sh says what to install.")
     lines = []
     with subprocess.Popen(
             ["bazel", "build", "--color=no", "--curses=no",
@@ -234,7 +234,7 @@ def run(program, arguments, seconds=SECONDS):
         why = say("it read or wrote memory that is not its own (an index, a "
                   "dangling pointer)")
     elif number == signal.SIGABRT:
-        why = say("an exception in a place where nobody catches it, or abort")
+        why = say("an exception that nothing catches, or abort")
     elif number == signal.SIGFPE:
         why = say("an arithmetic error, such as a division of an integer by zero")
     elif number > 0:

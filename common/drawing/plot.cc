@@ -270,7 +270,7 @@ std::string Plot::ToText(int width) const {
     absl::StrAppend(&legend, i == 0 ? "" : ", ", std::string(1, Glyph(i)), " ",
                     series_[i].name, LiesOn(series_, i, same));
   }
-  if (meet) legend += Say("; 2, 3, ...: so many lines at one place");
+  if (meet) legend += Say("; 2, 3, ...: number of lines at one place");
   // Labels may be wide, so they are not on the canvas. Its first line is empty.
   const std::string x_label = x_.label;
   const int before_label = width - static_cast<int>(TextColumns(x_label));

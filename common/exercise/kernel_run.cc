@@ -142,7 +142,7 @@ Explained Explain(const Finding& f) {
                   "nobody wrote",
                   f.at.thread, f.at.block),
               Say("every word written before it is read"),
-              "Shared memory begins with what was there before. Which thread "
+              "Shared memory is not cleared at the start. Which thread "
               "writes this word?",
               Line(Say("read"), Quoted(f.at))};
     case FindingKind::kOutOfBounds:

@@ -82,7 +82,7 @@ std::int64_t Captured::arena_bytes() const {
 std::vector<CompiledRegion> Captured::Generate(const CapturedOptions& options) {
   std::vector<CompiledRegion> compiled;
   if (!options.generate_cpp) {
-    not_generated_ = "it was not asked for";
+    not_generated_ = "it was not requested";
     return compiled;
   }
   if (device_.type() == DeviceType::kCuda) {

@@ -226,7 +226,7 @@ void Verify(const Graph& graph) {
     if (!IsName(function.name) || !names.insert(function.name).second) {
       throw std::invalid_argument(
           absl::StrCat("a function is called ", function.name,
-                       ", which is no name or that of another"));
+                       ", which is empty or another node's name"));
     }
     VerifyFunction(function, &graph);
     depth.push_back(1);

@@ -164,7 +164,7 @@ namespace {
 
 ValueSpec SpecOf(const char* operation, const Tensor& x, SourceLocation at) {
   if (!x.defined()) {
-    RejectAt(at, "[%s] the tensor to be like is undefined", operation);
+    RejectAt(at, "[%s] the template tensor is undefined", operation);
   }
   return {x.shape(), x.dtype(), x.device()};
 }

@@ -66,9 +66,9 @@ TEST_P(MessagesTest, Creation) {
       "[randint] not all integers from 0 to 257 - 1 are values of the dtype "
       "uint8",
       RandInt(0, 257, {2}, d, kUInt8));
-  EXPECT_REFUSED("[ones_like] the tensor to be like is undefined",
+  EXPECT_REFUSED("[ones_like] the template tensor is undefined",
                  OnesLike(undefined_));
-  EXPECT_REFUSED("[empty_like] the tensor to be like is undefined",
+  EXPECT_REFUSED("[empty_like] the template tensor is undefined",
                  EmptyLike(undefined_));
   EXPECT_REFUSED("[from_vector] 3 numbers do not make a tensor of shape (2, 2)",
                  FromVector<float>({1, 2, 3}, {2, 2}, d));

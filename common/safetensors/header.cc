@@ -44,7 +44,7 @@ std::string Describe(const Json& value) {
     return absl::StrCat("the number ", value.get<std::uint64_t>());
   }
   if (value.is_number_integer()) return "a negative number";
-  if (value.is_number()) return "a number that is no integer of 64 bits";
+  if (value.is_number()) return "a number that is not a 64-bit integer";
   return "null";
 }
 
@@ -74,9 +74,9 @@ Json ParseJson(std::string_view text) {
   try {
     return Json::parse(text.begin(), text.end(), hear);
   } catch (const Json::parse_error& error) {
-    Refuse("the header is no JSON at its byte %d", error.byte);
+    Refuse("the header is not JSON at its byte %d", error.byte);
   } catch (const Json::out_of_range&) {
-    Refuse("the header has a number that is no integer of 64 bits");
+    Refuse("the header has a number that is not a 64-bit integer");
   }
 }
 
@@ -147,7 +147,7 @@ Header ParseHeader(std::string_view json, std::uint64_t data_bytes) {
   }
   // The parser would take it for the end of the text.
   if (const std::size_t at = json.find('\0'); at != json.npos) {
-    Refuse("the header is no JSON at its byte %d", at);
+    Refuse("the header is not JSON at its byte %d", at);
   }
   Header header;
   std::vector<Entry>& entries = header.entries;

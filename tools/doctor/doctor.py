@@ -56,8 +56,8 @@ def say_lessons(m, visible, use_gpus, cores):
         m.say(runs_on(int(devices), visible if use_gpus else 0, cores),
               "  %-20s%s" % (name, padded(count, 11)))
     if visible and not use_gpus:
-        m.say(ngettext("The {} GPU cannot be used before what is said below is done.",
-                       "The {} GPUs cannot be used before what is said below is done.",
+        m.say(ngettext("The {} GPU cannot be used before the steps below are done.",
+                       "The {} GPUs cannot be used before the steps below are done.",
                        visible).format(visible), "  ")
 
 

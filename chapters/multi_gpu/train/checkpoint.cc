@@ -36,7 +36,7 @@ absl::StatusOr<Checkpoint> FromMetadata(const std::string& path,
                                         const safetensors::Metadata& metadata) {
   const auto error = [&](const std::string& what) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%s is no checkpoint of a training: %s", path, what));
+        absl::StrFormat("%s is not a checkpoint of train: %s", path, what));
   };
   const auto text = metadata.find(kFormat);
   if (text == metadata.end()) {
@@ -52,7 +52,7 @@ absl::StatusOr<Checkpoint> FromMetadata(const std::string& path,
     json.at("progress").get_to(checkpoint.progress);
     json.at("generators").get_to(checkpoint.state.generators);
   } catch (const Json::exception& wrong) {
-    return error(absl::StrCat("its metadata is no JSON as wanted: ",
+    return error(absl::StrCat("its metadata is not the JSON of a checkpoint: ",
                               CutText(PrintableText(wrong.what()), 200)));
   }
   for (auto& [name, value] : checkpoint.options) {

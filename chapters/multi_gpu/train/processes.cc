@@ -214,8 +214,9 @@ void Processes::StopOnSignals() {
     const auto first = static_cast<pid_t>(world_->Gather(getpid())[0]);
     if (rank() == 1 && MpiWorld::StartedProcessOfMachine() > 0) speaker = first;
   } else {
-    SetStopText(Translated(
-        "\nStopping after the steps that were begun; once more: at once.\n"));
+    SetStopText(
+        Translated("\nStopping after the steps in flight; another Ctrl-C stops "
+                   "at once.\n"));
   }
   for (const int number : {SIGINT, SIGTERM}) {
     // The shell ignores SIGINT for background processes: leave it ignored.

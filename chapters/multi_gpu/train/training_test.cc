@@ -273,7 +273,7 @@ TEST(Checkpoint, FilesThatAreNoneAreRefused) {
     const absl::Status status = LoadCheckpoint(file, device).status();
     EXPECT_FALSE(status.ok());
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr(file + " is no checkpoint of a training: "));
+                HasSubstr(file + " is not a checkpoint of train: "));
     return std::string(status.message());
   };
   const std::string format = "d2l training checkpoint 3";
@@ -301,7 +301,8 @@ TEST(Checkpoint, FilesThatAreNoneAreRefused) {
   }
   for (const std::string& text :
        {std::string("{"), std::string("[3]"), std::string(100000, '[')}) {
-    EXPECT_THAT(refusal({{format, text}}), HasSubstr("no JSON as wanted"));
+    EXPECT_THAT(refusal({{format, text}}),
+                HasSubstr("not the JSON of a checkpoint"));
   }
   const std::string thrown =
       refusal({{format, "\"\\u001b" + std::string(5000, 'x')}});

@@ -145,7 +145,7 @@ std::string LaunchFailureText(int error, const std::string& error_text,
           "than the GPU, an %s, has (%s).",
           capability, error_text);
     default:
-      return absl::StrCat("The GPU did not take it: ", error_text, ".");
+      return absl::StrCat("The GPU rejected the launch: ", error_text, ".");
   }
 }
 

@@ -54,7 +54,7 @@ TEST(CudaErrorsTest, OtherLaunchFailures) {
       AllOf(HasSubstr("registers or shared memory"), HasSubstr("too many"),
             HasSubstr("sm_90")));
   EXPECT_EQ(LaunchFailureText(9, "cudaErrorInvalidConfiguration", "sm_90", {}),
-            "The GPU did not take it: cudaErrorInvalidConfiguration.");
+            "The GPU rejected the launch: cudaErrorInvalidConfiguration.");
 }
 
 TEST(CudaErrorsTest, StickyErrorNamesWhatWasInFlight) {

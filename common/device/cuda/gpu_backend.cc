@@ -28,8 +28,8 @@ void RefuseInCallback() {
 void* MemoryOrNull(CudaApi& api, int error, void* data) {
   if (error == 0) return data;
   if (error == kCudaMemoryAllocation) return nullptr;
-  throw std::runtime_error(
-      absl::StrCat("[memory] CUDA gives no memory: ", api.ErrorText(error)));
+  throw std::runtime_error(absl::StrCat(
+      "[memory] CUDA could not allocate memory: ", api.ErrorText(error)));
 }
 
 }  // namespace

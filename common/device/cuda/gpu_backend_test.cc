@@ -195,12 +195,13 @@ TEST_F(GpuBackendTest, ALostGpuIsNotOutOfMemory) {
     return std::string("nothing thrown");
   };
   cuda_.FailNext("Allocate", kCudaIllegalAddress);
-  EXPECT_EQ(failure_of([&] { memory->Allocate(100, *stream); }),
-            "[memory] CUDA gives no memory: cudaErrorIllegalAddress: an "
-            "illegal memory access was encountered");
+  EXPECT_EQ(
+      failure_of([&] { memory->Allocate(100, *stream); }),
+      "[memory] CUDA could not allocate memory: cudaErrorIllegalAddress: an "
+      "illegal memory access was encountered");
   cuda_.FailNext("AllocatePinned", kCudaIllegalAddress);
   EXPECT_THAT(failure_of([&] { pinned->AllocatePinned(100); }),
-              HasSubstr("[memory] CUDA gives no memory"));
+              HasSubstr("[memory] CUDA could not allocate memory"));
   // If the stream knows which work was in flight, the error names it.
   std::promise<void> open;
   static_cast<CudaStream&>(*stream).Launch(

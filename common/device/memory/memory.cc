@@ -402,7 +402,7 @@ void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
       std::min<std::uint64_t>(bytes, std::uint64_t{1} << 62));
   throw OutOfMemoryError(absl::StrFormat(
       "[out of memory] %s asked for on %s%s, which has %s free; %s in use, %s "
-      "in flight, %d operations queued. Use smaller tensors, or let go of "
+      "in flight, %d operations queued. Use smaller tensors, or release "
       "some.",
       FormatBytes(asked), device_.ToString(),
       kind_ == Kind::kPinned ? " (pinned host memory)" : "",

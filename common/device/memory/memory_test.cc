@@ -391,7 +391,7 @@ TEST_F(MemoryTest, OutOfMemorySaysWhatWasAskedAndWhatThereIs) {
           error.what(),
           "[out of memory] 8.0 KiB asked for on cpu:0, which has 6.0 KiB "
           "free; 4.0 KiB in use, 0 B in flight, 4 operations queued. Use "
-          "smaller tensors, or let go of some.");
+          "smaller tensors, or release some.");
     }
     EXPECT_EQ(memory.Stats().allocated, 4096);
     EXPECT_EQ(memory.Stats().allocations, 1);

@@ -207,7 +207,7 @@ TEST(CppCodeTest, SaysWhyItIsNotGenerated) {
       Trace([](const Values& in) -> Values { return {Relu(in[0] + 1)}; }, {x});
   Optimize(two);
   Captured as_usual(two);
-  EXPECT_EQ(as_usual.not_generated(), "it was not asked for");
+  EXPECT_EQ(as_usual.not_generated(), "it was not requested");
   EXPECT_EQ(as_usual.generated_source(), "");
   const Graph one =
       Trace([](const Values& in) -> Values { return {in[0] + 1}; }, {x});

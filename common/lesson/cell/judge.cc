@@ -167,7 +167,7 @@ Judgement Judge(const Figure& figure, const std::string& asked,
                     Say("; without other programs %s", without));
   } else if (judgement.reason.empty()) {
     judgement.reason =
-        without.empty() ? Say("Without other programs it is not known.")
+        without.empty() ? Say("The effect of other programs is not known.")
                         : Say("Without other programs it may be %s.", without);
   }
   return judgement;

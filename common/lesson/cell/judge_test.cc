@@ -197,7 +197,7 @@ TEST(BesideLoad, OneEndOfTheIntervalMayDecide) {
             "needs 1.30x or more; without other programs at most 0.0167x");
   const Judgement open = Less(called, called, 1.3);
   EXPECT_EQ(open.verdict, Verdict::kInconclusive);
-  EXPECT_EQ(open.reason, "Without other programs it is not known.");
+  EXPECT_EQ(open.reason, "The effect of other programs is not known.");
 }
 
 TEST(BesideLoad, TheNumberLiesInWhatIsPossible) {

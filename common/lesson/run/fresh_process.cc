@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<double>> ParseNumbers(const std::string& text) {
   for (std::size_t i = 0; i < count; ++i) {
     if (!absl::SimpleAtod(lines[i + 1], &numbers[i])) {
       return absl::InternalError(
-          absl::StrCat("returned what is no number: ", lines[i + 1]));
+          absl::StrCat("returned a line that is not a number: ", lines[i + 1]));
     }
   }
   return numbers;

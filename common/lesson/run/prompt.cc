@@ -71,7 +71,7 @@ std::optional<int> AskForChoice(const std::vector<std::string>& choices) {
     if (key->empty()) return 0;
     const int digit = key->front() - '0';
     if (key->size() == 1 && digit >= 1 && digit <= count) return digit;
-    std::cout << Wrap(Say("%s is none of 1-%d. Ctrl-D skips all questions.",
+    std::cout << Wrap(Say("%s is not one of 1-%d. Ctrl-D skips all questions.",
                           QuotedText(*key), count));
   }
   return std::nullopt;

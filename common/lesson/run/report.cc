@@ -164,7 +164,7 @@ void JudgeLoad(int needed, CellResult* cell) {
     Judgement& judgement = claim.judgement;
     if (judgement.exposed) {
       judgement.verdict = Verdict::kInconclusive;
-      judgement.reason = Say("Without other programs it is not known.");
+      judgement.reason = Say("The effect of other programs is not known.");
     }
     if ((judgement.exposed || judgement.disturbed) &&
         judgement.verdict == Verdict::kInconclusive) {
@@ -172,9 +172,9 @@ void JudgeLoad(int needed, CellResult* cell) {
     }
   }
   if (last == nullptr) return;
-  last->reason =
-      absl::StrCat(Lead(last->reason), Lead(cell->load->Text()),
-                   Say("Again, when they have ended: --cell=%s", cell->number));
+  last->reason = absl::StrCat(
+      Lead(last->reason), Lead(cell->load->Text()),
+      Say("To run it again when they have ended: --cell=%s", cell->number));
 }
 
 std::string FiguresText(const CellResult& cell) {

@@ -219,9 +219,10 @@ TEST(JudgeLoad, DecidesNoTimesUnderLoad) {
   cell.load = OtherLoad{1.4, 2};
   JudgeLoad(3, &cell);
   EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kInconclusive);
-  EXPECT_EQ(cell.claims[0].judgement.reason,
-            "Without other programs it is not known. Other programs used 1.4 "
-            "of 2 cores. Again, when they have ended: --cell=2.2");
+  EXPECT_EQ(
+      cell.claims[0].judgement.reason,
+      "The effect of other programs is not known. Other programs used 1.4 "
+      "of 2 cores. To run it again when they have ended: --cell=2.2");
   // Verdicts on counted numbers stay.
   EXPECT_EQ(cell.claims[1].judgement.verdict, Verdict::kFails);
   EXPECT_EQ(cell.claims[1].judgement.reason, "Asking takes longer.");

@@ -799,7 +799,7 @@ TEST(Prediction, AKeyThatIsNoChoiceIsAskedForAgain) {
   EXPECT_EQ(r.exit_code, 0) << r.output;
   ExpectParts(
       r.output,
-      {"skip): 4\n\"4\" is none of 1-3. Ctrl-D skips all questions.\n"
+      {"skip): 4\n\"4\" is not one of 1-3. Ctrl-D skips all questions.\n"
        "Your answer (1-3, Enter to skip): 0\n\"0\" is none of",
        "skip): x\n\"x\" is none of", "\"\\x1b[A\" is none of",
        "skip): 1\n\nsize 2,", "You predicted 1: no time. Right is 2: "});

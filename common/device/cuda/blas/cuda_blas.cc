@@ -31,9 +31,9 @@ class BlasOfStream {
     const std::size_t bytes = WorkspaceBytes(launch.owner->gpu().capability());
     if (const int error = api_.Allocate(bytes, &workspace_)) {
       blas_.destroy(handle_);
-      throw std::runtime_error(
-          absl::StrCat("CUDA gives no memory for cuBLAS's workspace, ", bytes,
-                       " bytes: ", api_.ErrorText(error)));
+      throw std::runtime_error(absl::StrCat(
+          "CUDA could not allocate memory for cuBLAS's workspace, ", bytes,
+          " bytes: ", api_.ErrorText(error)));
     }
     workspace_bytes_ = bytes;
   }
