@@ -18,10 +18,10 @@
 // transfer of each, then the second of each, and so on, so that no two ranks
 // read the same one. Adding up takes no time.
 //
-// Play (common/profiler/play.h) cannot replace it: a transfer occupies all links
-// of its route at the same time, while work of a Play occupies one stream; and a
-// Play keeps 270 bytes for each of its requests, while a ring of 4,096 devices
-// has 33 million transfers, of which nothing is kept.
+// Play (common/profiler/play.h) cannot replace it: a transfer occupies all
+// links of its route at the same time, while work of a Play occupies one
+// stream; and a Play keeps 270 bytes for each of its requests, while a ring of
+// 4,096 devices has 33 million transfers, of which nothing is kept.
 //
 // The book's figures for 160 MB come out exactly. Of 4 GPUs on PCIe, 16 GB/s:
 // 60 ms if one GPU adds, 80 ms if the CPU does, and 15 ms if each GPU adds a
