@@ -444,7 +444,7 @@ TEST_F(ExamplesTest, Device) {
     const int n = 3;
     // Example of common/device/stream_stall.h
     StreamStall stall(stream);
-    for (int i = 0; i < n; ++i) y = x + 1;  // queued, and no more
+    for (int i = 0; i < n; ++i) y = x + 1;  // only queued
     stall.Release();                        // now it runs
     // End of example
   }

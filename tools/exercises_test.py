@@ -390,7 +390,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(verdict, "crashed")
         self.assertIn("memory that is not its own", text)
         self.assertIn("last words", text)
-        self.assertIn("nobody catches it", self.run_shell("kill -ABRT $$")[1])
+        self.assertIn("nothing catches", self.run_shell("kill -ABRT $$")[1])
         self.assertIn("division", self.run_shell("kill -FPE $$")[1])
         self.assertIn("exit code 3", self.run_shell("exit 3")[1])
         self.assertIn("Real-time signal", self.run_shell("kill -40 $$")[1])

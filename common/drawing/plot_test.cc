@@ -83,7 +83,7 @@ TEST(Plot, LinesThatCoincideAreSeen) {
   EXPECT_EQ(lines[1].back(), '3') << text;
   EXPECT_THAT(lines[14], HasSubstr("0 +2"));
   EXPECT_THAT(lines[18],
-              HasSubstr("* a, o b (as a), + c; 2, 3, ...: so many lines"));
+              HasSubstr("* a, o b (as a), + c; 2, 3, ...: number of lines"));
   const std::string svg = plot.ToSvg();
   EXPECT_THAT(svg, HasSubstr(">b (as a)<"));
   EXPECT_THAT(svg, HasSubstr(">c<"));

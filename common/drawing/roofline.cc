@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
@@ -38,13 +39,16 @@ Drawing DrawRoofline(const Profile& profile, const Phrase& name) {
     most_bytes = std::max(most_bytes, row.cost.bytes / row.measured_calls);
   }
   const Bandwidth* const slowest = &peaks.BandwidthOf(most_bytes);
-  for (const Bandwidth& memory : peaks.bandwidths) {
-    if (&memory != slowest && &memory != &peaks.bandwidths.front()) continue;
+  std::vector<const Bandwidth*> roofs = {slowest};
+  if (slowest != &peaks.bandwidths.front()) {
+    roofs.push_back(&peaks.bandwidths.front());
+  }
+  for (const Bandwidth* memory : roofs) {
     const double top = peaks.flop_per_second / 1e9;
-    const double slope = memory.bytes_per_second / 1e9, ridge = top / slope;
-    const double end = &memory == slowest ? std::max(to, 2 * ridge) : ridge;
+    const double slope = memory->bytes_per_second / 1e9, ridge = top / slope;
+    const double end = memory == slowest ? std::max(to, 2 * ridge) : ridge;
     plot.AddLine(
-        Worded("%s, %s GB/s", Phrase(memory.name), FormatNumber(slope)),
+        Worded("%s, %s GB/s", Phrase(memory->name), FormatNumber(slope)),
         {from, std::max(from, ridge), std::max(from, end)},
         {std::min(top, slope * from), top, top});
   }

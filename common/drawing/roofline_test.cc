@@ -53,7 +53,7 @@ GFLOP/s
      +-----------------------+------------------------+-----------------------+
     0.1                      1                       10                      100
                                                         operations for each byte
-* matmul, o add, + memory, 10.0 GB/s, # L2, 200 GB/s; 2, 3, ...: so many lines
+* matmul, o add, + memory, 10.0 GB/s, # L2, 200 GB/s; 2, 3, ...: number of lines
 at one place
 )");
   EXPECT_THAT(drawing.svg, HasSubstr("matmul: 100, 50"));

@@ -238,8 +238,8 @@ TEST(JudgeLoad, KeepsWhatIsKnownBesideLoad) {
   cell.claims[0].judgement.reason = "It may be 1.1x.";
   JudgeLoad(3, &cell);
   EXPECT_EQ(cell.claims[0].judgement.reason,
-            "It may be 1.1x. Other programs used 1.4 of 2 cores. Again, when "
-            "they have ended: --cell=2.2");
+            "It may be 1.1x. Other programs used 1.4 of 2 cores. To run it "
+            "again when they have ended: --cell=2.2");
 }
 
 TEST(CourseText, NamesEachClaimByItsCell) {
