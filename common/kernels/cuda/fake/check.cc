@@ -28,7 +28,7 @@ class Checker final : public GridObserver {
     dl_iterate_phdr(FindProgram, this);
     find_ = find;
     found_memory_.fill({});
-    kernel_ = SiteOf(kernel) + 1;  // not behind it
+    kernel_ = SiteOf(kernel) + 1;  // undoes its - 1: no return address
     counted_blocks_ = 0;
     RunGrid(grid, TurnOrder::kForward, this);
     const Words first = Written();
@@ -82,12 +82,12 @@ class Checker final : public GridObserver {
         if (address >= index && address < index + 1) return;
       }
     } else {
-      // Allocations begin and end anywhere in a sector, but no two share one.
+      // Allocations may begin and end within a sector, but never share one.
       const std::uintptr_t sector = data / kSectorBytes;
       auto& [known, memory] = found_memory_[sector % found_memory_.size()];
       if (known != sector) memory = find_(address);
       known = sector;
-      if (memory.begin == nullptr) return;  // what the launch has captured
+      if (memory.begin == nullptr) return;  // the launch's captures
       if (!memory.Contains(address, bytes)) {
         return Fault(FindingKind::kOutOfBounds, site, nullptr);
       }
@@ -126,7 +126,7 @@ class Checker final : public GridObserver {
     }
     return 1;  // the program itself comes first
   }
-  // The words that the grid has written, each once, as they are.
+  // The words that the grid has written, each once, with their new values.
   Words Written() const {
     Words words;
     for (const auto& [word, before] : overwritten_) {
@@ -136,7 +136,7 @@ class Checker final : public GridObserver {
     words.erase(std::unique(words.begin(), words.end()), words.end());
     return words;
   }
-  // Of a call it is known where it returns to, behind itself.
+  // A call is known by its return address, which is behind it.
   Site SiteOf(const void* code) const {
     return static_cast<Site>(reinterpret_cast<std::uintptr_t>(code) - code_) -
            1;
@@ -145,7 +145,7 @@ class Checker final : public GridObserver {
     return {site,   block_, static_cast<std::uint16_t>(thread_),
             epoch_, writes, atomic};
   }
-  // `before`: of a race.
+  // `before` is the earlier access of a race.
   void Find(FindingKind kind, const Use& at, const Use& before = {},
             bool shared = false) {
     if (repeated_ && kind != FindingKind::kOrder) return;
@@ -154,15 +154,15 @@ class Checker final : public GridObserver {
   }
 
   std::recursive_mutex mutex_;  // held while a grid runs
-  // Where this program's code begins, and its variables of this thread are.
+  // Where this program's code begins; this thread's variables in it.
   std::uintptr_t code_ = 0;
   Memory shared_memory_;
   FindMemory find_ = nullptr;
-  // Of some sectors, so that it is asked for once.
+  // A cache of what `find_` returns, for some sectors.
   std::array<std::pair<std::uintptr_t, Memory>, 1024> found_memory_;
   internal::Shadow shared_, global_;
   internal::WarpRequests warps_;
-  // What the grid has written to, one after the other, and what was there.
+  // The words that the grid has written, in order, with their old values.
   Words overwritten_;
   Site kernel_ = 0;
   std::uint32_t block_ = 0;
@@ -180,8 +180,8 @@ Checker& TheChecker() {
   return checker;
 }
 
-// The CPU stops at what it cannot do, such as a vector that is not aligned:
-// what was found before says why.
+// The CPU raises a signal at an access that it cannot do, such as one of a
+// misaligned vector. The findings up to then give the reason.
 void OnSignal(int signal) {
   std::signal(signal, SIG_DFL);
   if (ObserverOfThread() != nullptr) internal::Print(TakeCheckReport());

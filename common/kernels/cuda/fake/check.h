@@ -1,16 +1,16 @@
-// The check of kernels: what is wrong with a kernel that computes the right
-// bits, and what its warps ask of memory.
+// The check of kernels: it finds errors in kernels that compute the right bits,
+// and counts the memory requests of their warps.
 //
 //   CheckedRun(kernel, {blocks, threads, [=] { Double(x, n); }}, FindMemory);
 //   const CheckReport report = TakeCheckReport();
 //   // report.findings[0]: {kRace, "Double", {"double.cu", 12}, …}
 //
-// Kernels are compiled with -fsanitize=thread, by which the C++ compiler puts a
-// call before every load and store; check_hooks.cc defines these calls, and
-// ThreadSanitizer's own library is not linked. Registers are not seen. Memory
-// is known by its address: __shared__ is the thread's static TLS, global memory
-// what FindMemory finds; the rest, such as a thread's own arrays, is not looked
-// at.
+// Kernels are compiled with -fsanitize=thread, so that the C++ compiler inserts
+// a call before every load and store; check_hooks.cc defines the called
+// functions, and ThreadSanitizer's own library is not linked. Registers are not
+// seen. The address tells the kind of memory: __shared__ is the thread's static
+// TLS, global memory is what FindMemory finds; the rest, such as a thread's own
+// arrays, is not checked.
 //
 // Thread-safe; one grid is checked at a time.
 
@@ -30,8 +30,8 @@
 
 namespace d2l::kernels::cuda {
 
-// What global memory moves at once, and how many banks shared memory has, each
-// of which serves a word of four bytes.
+// The bytes that global memory moves at once; the number of shared memory's
+// banks, and the bytes of the word that each bank serves.
 inline constexpr int kSectorBytes = 32, kBanks = 32, kWordBytes = 4;
 
 struct Memory {
@@ -44,12 +44,12 @@ struct Memory {
     return offset < bytes && count <= bytes - offset;
   }
 };
-// An allocation in which an address lies, or before or behind which it lies in
-// bytes that nothing else uses; null if there is none. An access outside of it
-// is out of bounds, also up to 256 bytes away from where one is found.
+// Returns the allocation that an address belongs to; null if there is none. The
+// unused bytes before and behind an allocation, 256 or more, belong to it, so
+// that an access there is found to be out of bounds.
 using FindMemory = Memory (*)(const void* address);
 
-// A line of a kernel, and the function whose code it is; line 0: not known.
+// A line of a kernel, and the function that contains it; 0: unknown line.
 struct SourceLine {
   std::string file;
   int line = 0;
@@ -58,12 +58,12 @@ struct SourceLine {
   std::string ToString() const { return file + ":" + std::to_string(line); }
 };
 
-// An address of code, from the program's beginning: what addr2line takes.
+// An address of code, relative to the program's beginning, for addr2line.
 using Site = std::uint32_t;
 
-// What a thread does where; `epoch` is how many barriers its block had passed.
+// A thread's access; `epoch` is how many barriers its block had passed.
 struct Use {
-  Site site = 0;  // 0: nobody
+  Site site = 0;  // 0: no access
   std::uint32_t block = 0;
   std::uint16_t thread = 0, epoch = 0;
   bool writes = false, atomic = false;
@@ -76,20 +76,20 @@ enum class FindingKind {
   // of a launch; one of them writes, and not both are atomic.
   kRace,
   kBarrier,        // some threads of a block never reach it
-  kStrandedLane,   // waits for others of its warp in vain
-  kUninitialised,  // shared memory is read that nobody wrote
-  kOutOfBounds,    // of an array or an allocation
-  kMisaligned,     // an address, for the type of the access
-  // Other bits when the threads run in another order: a grid runs three times,
-  // forward, backward and shuffled.
+  kStrandedLane,   // a lane waits in vain for others of its warp
+  kUninitialised,  // reads shared memory that nobody wrote
+  kOutOfBounds,    // outside of an array or an allocation
+  kMisaligned,     // the address is not aligned to the type
+  // The result has other bits when the threads run in another order: a grid
+  // runs three times, forward, backward and shuffled.
   kOrder,
 };
 
 struct Finding {
   FindingKind kind;
   std::string kernel;
-  bool shared = false;  // memory
-  Event at, before;     // what happens second; of a race what came before it
+  bool shared = false;  // in shared memory
+  Event at, before;     // the access; in a race, the earlier one
 
   // A sentence with the kernel and the lines.
   std::string ToString() const;
@@ -104,15 +104,15 @@ struct Requests {
   int bytes = 0;  // of a lane's access
   std::int64_t requests = 0;
   std::int64_t lanes = 0;  // active, summed
-  // Of global memory: sectors of 32 bytes that were touched, and as many as the
-  // distinct bytes would fill.
+  // For global memory: sectors of 32 bytes that were touched, and the number
+  // that the distinct bytes would fill.
   std::int64_t sectors = 0, ideal_sectors = 0;
-  // Of shared memory: how often a request had to be repeated because two words
+  // For shared memory: how often a request had to be repeated because two words
   // lie in one of the 32 banks.
   std::int64_t conflicts = 0;
-  // Of the first request: what its lanes, from 0 on, address, from where the
-  // sector of the lowest address begins, or in shared memory the 128 bytes of
-  // all banks; -1 for a lane that took no part.
+  // The first request: each lane's address, relative to the sector of the
+  // lowest address or, in shared memory, to the 128 bytes of all banks; -1 for
+  // a lane that took no part.
   std::vector<std::int64_t> first;
 
   // Adds the counts.
@@ -133,10 +133,10 @@ struct CheckReport {
 // Runs the grid and adds what it finds to the report.
 void CheckedRun(const void* kernel, const Grid& grid, FindMemory find);
 
-// What was found since the last call. Runs addr2line for the lines.
+// Returns what was found since the last call. Runs addr2line for the lines.
 CheckReport TakeCheckReport();
 
-// In a kernel: whether the grid ran before, as it does in another order.
+// In a kernel: true if the grid has run, and is repeated in another order.
 bool IsRepeated();
 
 // Prints the report when the program ends, which then fails if there is a
@@ -147,16 +147,16 @@ void ReportAtExit();
 namespace internal {
 inline bool instrumented = false;  // set by check_hooks.cc
 
-// What the check keeps by addresses of code: of each finding the kernel, where
-// it is, and of a race where what came before is; of each kernel's places the
-// requests. A place is a site, whether shared memory is used there, whether it
-// writes, and how many bytes.
+// The results by addresses of code: findings by the kernel, the site and, for a
+// race, the site of the earlier access; requests by the kernel and the place. A
+// place is a site, whether it uses shared memory, whether it writes, and how
+// many bytes.
 using AllFindings =
     std::map<std::pair<FindingKind, std::array<Site, 3>>, Finding>;
 using Place = std::tuple<Site, bool, bool, int>;
 using AllRequests = std::map<std::pair<Site, Place>, Requests>;
-// In report.cc: names kernels and lines, and makes one of what is on one line;
-// prints it for ReportAtExit.
+// In report.cc. Named adds the names and lines, and joins the results of one
+// line; Print is for ReportAtExit.
 CheckReport Named(AllFindings&& findings, AllRequests&& requests);
 void Print(const CheckReport& report);
 }  // namespace internal

@@ -1,5 +1,5 @@
-// What code compiled with -fsanitize=thread,bounds,alignment calls; see
-// check.h.
+// The functions that code compiled with -fsanitize=thread,bounds,alignment
+// calls; see check.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ void Access(char* address, std::size_t bytes, std::size_t part, bool writes,
   }
 }
 
-// nvcc takes two accesses for a struct that is aligned to less than its size.
+// nvcc makes two accesses to a struct that is aligned to less than its size.
 std::size_t PartOf(const void* address, std::size_t bytes) {
   const auto a = reinterpret_cast<std::uintptr_t>(address);
   return a % bytes == 0 ? bytes : bytes / 2;

@@ -26,7 +26,7 @@ CheckReport Check(void (*kernel)(P...), dim3 blocks, dim3 threads, A... args) {
   return TakeCheckReport();
 }
 
-// The requests of global memory (or shared), loads or stores; all lines.
+// The loads or stores of global or shared memory, summed over all lines.
 Requests Total(const CheckReport& report, bool shared, bool writes) {
   Requests total;
   for (const Requests& r : report.requests) {
@@ -74,7 +74,7 @@ TEST(Check, CountsAnUnalignedCopy) {
   EXPECT_EQ(Total(report, false, true).ideal_sectors, 2 * 4);
 }
 
-// (64, 64): four blocks of 32 warps, each a row of its tile.
+// (64, 64): four blocks of 32 warps; each warp is a row of its tile.
 TEST(Check, CountsThreeTransposes) {
   constexpr int n = 2 * kTile;
   const dim3 blocks(2, 2), threads(kTile, kTile);
@@ -155,12 +155,12 @@ TEST(Check, FindsRaces) {
   ASSERT_TRUE(Found(report, FindingKind::kRace)) << Text(report);
   const Finding& race = report.findings[0];
   EXPECT_TRUE(race.shared);
-  // Both lines.
+  // The finding has both lines.
   EXPECT_EQ(std::abs(race.at.line - race.before.line), 1);
   EXPECT_THAT(race.ToString(), HasSubstr("nothing orders the two"));
   EXPECT_TRUE(Found(Check(ShiftedIndex, 2, 33, out.data(), in.data(), 64),
                     FindingKind::kRace));
-  // Blocks of one thread: only blocks race.
+  // With blocks of one thread, only blocks race.
   EXPECT_TRUE(Found(Check(ShiftedIndex, 64, 1, out.data(), in.data(), 64),
                     FindingKind::kRace));
   Array<int> counts(8), values(64);

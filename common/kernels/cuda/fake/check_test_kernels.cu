@@ -75,7 +75,7 @@ __global__ void Histogram(int* counts, const int* in, int n) {
   if (i < n) atomicAdd(&counts[in[i]], 1);
 }
 
-// ---- With a fault each.
+// ---- Each with one fault.
 
 __global__ void NoBarrier(float* out, const float* in) {
   __shared__ float row[64];

@@ -1,4 +1,4 @@
-// Kernels for check_test.cc: right ones, and ones with a fault each.
+// Kernels for check_test.cc: correct ones, and ones with one fault each.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_TEST_KERNELS_H_
 #define D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_TEST_KERNELS_H_

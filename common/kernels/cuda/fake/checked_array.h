@@ -1,4 +1,4 @@
-// CheckedArray: global memory for kernels that are run by CheckedRun alone.
+// CheckedArray: global memory for kernels that only CheckedRun runs.
 //
 //   CheckedArray<float> x(n);
 //   CheckedRun(kernel, {1, 32, [=] { Double(x.data(), n); }},
@@ -21,8 +21,8 @@ namespace d2l::kernels::cuda {
 namespace internal {
 struct GuardedMemory {
   Memory memory;
-  // With what lies before and behind it, so that what a kernel does there is
-  // seen, and does no harm.
+  // `memory` and the bytes around it: a kernel's accesses there are found, and
+  // do no harm.
   Memory guarded;
 };
 inline thread_local std::vector<GuardedMemory> checked_arrays;

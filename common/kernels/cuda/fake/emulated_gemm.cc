@@ -1,4 +1,4 @@
-// What BLAS computes, as work of a FakeCuda's stream.
+// The matrix products of BLAS, as work of a FakeCuda's stream.
 
 #include <cstdint>
 

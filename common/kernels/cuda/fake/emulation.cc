@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kMostThreads = 1024;
 constexpr unsigned kMostBlocksInY = 65535;
 
-// What is wrong with the test, or the kernel: there is nothing to go on with.
+// Aborts if it does not hold: the test, or the kernel, is wrong.
 void Require(bool condition) {
   if (!condition) std::abort();
 }

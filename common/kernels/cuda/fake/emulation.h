@@ -1,12 +1,12 @@
 // Kernels of .cu files as work of a FakeCuda's streams.
 //
 // For tests on machines without a GPU: the C++ compiler takes the .cu files
-// with CUDA's words from words.h, and grid.h runs them. It shows what a kernel
-// computes, which memory it touches, and how it is launched. It shows no speed,
-// and the arithmetic is the CPU's; with --config=check_cuda it shows races, too
+// with CUDA's words from words.h, and grid.h runs them. Tests see what a kernel
+// computes, which memory it touches, and how it is launched. They see no speed,
+// and the arithmetic is the CPU's; with --config=check_cuda they see races, too
 // (check.h).
 //
-// Included by start_kernel.cuh instead of CUDA's headers.
+// start_kernel.cuh includes this header instead of CUDA's.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_FAKE_EMULATION_H_
 #define D2L_COMMON_KERNELS_CUDA_FAKE_EMULATION_H_
@@ -28,7 +28,7 @@ namespace d2l::kernels::cuda {
 
 namespace internal {
 
-// What a kernel is given an address of, a GPU can reach.
+// Aborts if a kernel's argument is an address that a GPU cannot reach.
 void RequireReachable(const void* data);
 template <typename T>
 void CheckArgument(const T& argument) {

@@ -25,15 +25,15 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 << 10;
 
-// Where a thread of a block goes on. With the compiler's setjmp: libc's checks
-// that a jump stays on its stack, and swapcontext calls the kernel every time.
+// Where a thread of a block continues, for the compiler's setjmp: libc's checks
+// that a jump stays on its stack, and swapcontext makes a system call.
 using Place = void* [5];
 
-// Of functions that do so: registers are not what a caller that looked into
-// them would expect.
+// For functions that switch stacks. Their callers must not be optimised by
+// their code: it does not show which registers change.
 #define D2L_SWITCHES_STACKS __attribute__((noipa))
 
-// Numbers below `count`, in an order.
+// The numbers below `count`, in this order.
 std::vector<unsigned> Turns(unsigned count, TurnOrder order,
                             std::mt19937& random) {
   std::vector<unsigned> turns(count);
@@ -45,8 +45,8 @@ std::vector<unsigned> Turns(unsigned count, TurnOrder order,
   return turns;
 }
 
-// The threads of a block, each with a stack of its own, which serves block
-// after block.
+// The threads of a block. Each has its own stack, which is used for block after
+// block.
 class Block {
  public:
   enum class State { kReady, kAtBarrier, kInWarp, kDone };
@@ -91,7 +91,7 @@ class Block {
     const unsigned other = first + static_cast<unsigned>(from);
     const bool has = other < count_ && (mask >> from & 1) != 0;
     const std::uint64_t got = has ? fibers_[other]->handed : value;
-    Wait(State::kInWarp, site, mask);  // until the others have read theirs
+    Wait(State::kInWarp, site, mask);  // until the others have read
     return got;
   }
 
@@ -121,7 +121,7 @@ class Block {
     return fiber;
   }
 
-  // Lets go on who has waited long enough. False if all have ended.
+  // Makes the threads ready whose wait is over. False if all have ended.
   bool Release() {
     if (ReleaseWarps(/*stranded=*/false)) return true;
     unsigned done = 0, waiting = 0;
@@ -146,7 +146,7 @@ class Block {
     return true;
   }
 
-  // The lanes of a warp whose partners are there; if stranded, all.
+  // Releases lanes that wait for no other; if stranded, all that wait.
   bool ReleaseWarps(bool stranded) {
     bool any = false;
     for (unsigned first = 0; first < count_; first += warpSize) {
@@ -210,7 +210,7 @@ void Block::Enter() {
   }
 }
 
-// As one access of the block's observer.
+// Reports one atomic access to the block's observer.
 template <typename T>
 T Add(T* to, T value, const void* site) {
   if (GridObserver* const observer = ObserverOfThread()) {
@@ -255,7 +255,7 @@ unsigned Ballot(unsigned mask, bool predicate) {
     const bool held =
         BlockOfThread().Exchange(mask, predicate, lane,
                                  __builtin_return_address(0)) != 0;
-    // A lane that has no thread hands one its own value back.
+    // For a lane without a thread, Exchange returns the caller's own value.
     const unsigned first = BlockOfThread().running() / warpSize * warpSize;
     const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
     if (held && first + lane < threads) lanes |= 1u << lane;

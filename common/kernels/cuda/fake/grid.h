@@ -2,10 +2,10 @@
 //
 //   RunGrid({blocks, threads, [=] { Double(x, n); }});
 //
-// Each thread of a block has a stack of its own and runs up to its next
-// __syncthreads(), or exchange with its warp, one after the other; blocks run
-// one after the other, too. So it shows what a kernel computes. Races, and what
-// a warp asks of memory, are for a GridObserver to find (check.h).
+// Each thread of a block has its own stack. The threads run one after the
+// other, each up to its next __syncthreads() or exchange with its warp; blocks
+// run one after the other, too. So it shows what a kernel computes. A
+// GridObserver finds races, and counts memory requests (check.h).
 //
 // Thread-safe: grids may run on several threads at once.
 
@@ -28,19 +28,19 @@ struct Grid {
 
 enum class FindingKind;  // check.h
 
-// Told how a grid runs, on the thread that runs it. A `site` is where a call in
-// the kernel returns to.
+// Follows how a grid runs, on the thread that runs it. A `site` is the return
+// address of a call in the kernel.
 class GridObserver {
  public:
   virtual ~GridObserver() = default;
   virtual void BeginBlock(std::uint32_t block) = 0;
-  // A thread of the block goes on; its stack lies in these bytes.
+  // A thread of the block continues; its stack lies in these bytes.
   virtual void Resume(unsigned thread, const char* stack,
                       std::size_t bytes) = 0;
   // All threads that have not ended have reached a barrier.
   virtual void Barrier() = 0;
-  // Of kernels that are compiled for the check: all accesses, also of a
-  // thread's own stack; otherwise the atomic ones.
+  // If kernels are compiled for the check, called for all accesses, also to a
+  // thread's own stack; otherwise for the atomic ones.
   virtual void Access(const void* address, std::size_t bytes, bool writes,
                       bool atomic, const void* site) = 0;
   virtual void Fault(FindingKind kind, const void* site,
@@ -48,13 +48,13 @@ class GridObserver {
   virtual void EndBlock() = 0;
 };
 
-// In which order threads, and blocks, have their turns.
+// The order in which threads, and blocks, run.
 enum class TurnOrder { kForward, kBackward, kShuffled };
 
 void RunGrid(const Grid& grid, TurnOrder order = TurnOrder::kForward,
              GridObserver* observer = nullptr);
 
-// Of the grid that runs on this thread; null if none does.
+// The observer of the grid that runs on this thread; null if there is none.
 GridObserver* ObserverOfThread();
 
 }  // namespace d2l::kernels::cuda

@@ -1,5 +1,5 @@
-// For tests: what BLAS computes, in the words of its manual, column by column:
-// each element a sum in order.
+// For tests: a matrix product as the manual of BLAS defines it, column by
+// column; each element is a sum in order.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_FAKE_REFERENCE_GEMM_H_
 #define D2L_COMMON_KERNELS_CUDA_FAKE_REFERENCE_GEMM_H_

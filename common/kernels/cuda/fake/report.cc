@@ -24,8 +24,8 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// By kind. $0: the kernel, $1: which memory; $2, $3, $4: the thread, what it
-// does, and the line; $5, $6, $7: those of what came before.
+// By kind. $0: the kernel; $1: which memory; $2, $3, $4: the thread, what it
+// does, and the line; $5, $6, $7: the same of the earlier access.
 constexpr const char* kSentences[] = {
     "$0: a race in $1: $2 $3 ($4) what $5 $6 ($7), and nothing orders the two",
     "$0: not all threads of a block reach the barrier ($4)",
@@ -44,14 +44,14 @@ std::string ShortName(std::string name) {
 
 std::map<Site, SourceLine> LinesOf(const std::set<Site>& sites) {
   std::map<Site, SourceLine> lines;
-  // A command line has its limit.
+  // The length of a command line is limited.
   for (auto named = sites.begin(), next = named; next != sites.end();) {
     std::string command =
         absl::StrCat("addr2line -f -C -e /proc/", getpid(), "/exe");
     for (int i = 0; i < 500 && next != sites.end(); ++i, ++next) {
       absl::StrAppendFormat(&command, " 0x%x", *next);
     }
-    command += " 2> /dev/null";  // without it there are no lines
+    command += " 2> /dev/null";  // without addr2line there are no lines
     std::FILE* const pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) break;
     __gnu_cxx::stdio_filebuf<char> output(pipe, std::ios::in);
@@ -80,7 +80,7 @@ CheckReport internal::Named(AllFindings&& findings, AllRequests&& requests) {
   }
   std::map<Site, SourceLine> lines = LinesOf(sites);
   CheckReport report;
-  // A line may have several sites, a kernel several types.
+  // A line may have several sites, a kernel several instances.
   std::set<std::string> said;
   for (auto& [key, finding] : findings) {
     finding.kernel = lines[key.second[0]].function;

@@ -1,4 +1,4 @@
-// Who used each byte of some memory last, and so which uses nothing orders.
+// Shadow remembers the last uses of each byte of memory, to find races.
 //
 //   Shadow shadow;
 //   shadow.Mark(address, 4, {site, block, thread, epoch, /*writes=*/true},
@@ -25,7 +25,7 @@ class Shadow {
   void Clear() { pages_.clear(); }
 
   // Calls race(before) for each use of these bytes that this one races with.
-  // False if one of them was never written.
+  // Returns false if one of the bytes was never written.
   template <typename OnRace>
   bool Mark(std::uintptr_t begin, std::size_t bytes, const Use& use,
             const OnRace& race) {
@@ -44,8 +44,8 @@ class Shadow {
       }
       auto& [write, first, second] = cell;
       written = written && write.site != 0;
-      // Of a block's own reads the last ones count, and of two slots one is for
-      // another thread, or the first block.
+      // A block's later reads replace its earlier ones. One of the two slots
+      // keeps a read by another thread, or by the first block.
       if (use.writes) {
         write = use;
       } else if (first.site == 0 ||
@@ -61,17 +61,17 @@ class Shadow {
   }
 
  private:
-  // Whether nothing orders the two, and one writes.
+  // True if nothing orders the two, and one of them writes.
   static bool Race(const Use& a, const Use& b) {
     return a.site != 0 && (a.writes || b.writes) && !(a.atomic && b.atomic) &&
            (a.block != b.block || (a.thread != b.thread && a.epoch == b.epoch));
   }
 
-  // The last write, and two reads, which suffice to find one by another thread,
-  // and by another block.
+  // The last write, and two reads: enough to find a read by another thread, and
+  // one by another block.
   using Cell = std::array<Use, 3>;
-  // By address / kPage: one for each word until one is used in parts, then one
-  // for each byte.
+  // Cells by address / kPage: one per word until a word is used in parts, then
+  // one per byte.
   static constexpr std::size_t kPage = 256;
   absl::flat_hash_map<std::uintptr_t, std::vector<Cell>> pages_;
 };

@@ -1,7 +1,7 @@
-// What the warps of a block ask of memory: the accesses of a warp's lanes at
-// one place of the source, each lane's first together, each lane's second, and
-// so on. In a loop that lanes run different numbers of times, or leave out,
-// this is an approximation.
+// The memory requests of a block's warps. A request is the accesses of a warp's
+// lanes at one place of the source: each lane's first access, then each lane's
+// second, and so on. This is an approximation in a loop that lanes leave out,
+// or run different numbers of times.
 //
 // Not thread-safe.
 
@@ -44,11 +44,11 @@ class WarpRequests {
   }
 
  private:
-  // Of each lane the address, 0 if it takes no part.
+  // Each lane's address; 0 if the lane takes no part.
   using Request = std::array<std::uintptr_t, warpSize>;
 
-  // The different pieces of memory, of `size` bytes, in which `bytes` from the
-  // lanes' addresses on lie.
+  // The different pieces of memory, of `size` bytes, that the lanes touch with
+  // `bytes` bytes each.
   static std::set<std::uintptr_t> Pieces(absl::Span<const std::uintptr_t> lanes,
                                          int bytes, int size) {
     std::set<std::uintptr_t> pieces;
@@ -76,8 +76,8 @@ class WarpRequests {
           (starts.size() * to.bytes + kSectorBytes - 1) / kSectorBytes;
       return;
     }
-    // Lanes with 8 bytes pass in halves of a warp, with 16 in quarters. Of each
-    // bank's words one fits into a pass.
+    // A pass serves half of a warp if a lane has 8 bytes, a quarter if it has
+    // 16, and one word of each bank.
     const int pass = warpSize * 4 / std::max(4, to.bytes);
     for (int begin = 0; begin < warpSize; begin += pass) {
       std::array<int, kBanks> words{};
@@ -90,7 +90,7 @@ class WarpRequests {
     }
   }
 
-  // How often a thread was at a place; a warp's requests, by that.
+  // How often a thread was at a place; a warp's requests, by this count.
   absl::flat_hash_map<std::pair<Place, unsigned>, int> times_;
   std::map<std::tuple<Place, unsigned, int>, Request> requests_;
 };

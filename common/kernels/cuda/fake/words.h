@@ -1,13 +1,13 @@
-// CUDA's words for kernels, on the CPU: with this header the C++ compiler takes
-// the functions of a .cu file.
+// CUDA's words for kernels, on the CPU: with this header the C++ compiler
+// compiles the functions of a .cu file.
 //
 //   __global__ void Double(float* x, int n) {
 //     const int i = blockIdx.x * blockDim.x + threadIdx.x;
 //     if (i < n) x[i] *= 2;
 //   }
 //
-// What a kernel launches is in start_kernel.cuh; grid.h runs the threads. nvcc
-// has its own words, and finds nothing here.
+// start_kernel.cuh launches kernels, and grid.h runs their threads. For nvcc,
+// which has its own words, this header is empty.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_FAKE_WORDS_H_
 #define D2L_COMMON_KERNELS_CUDA_FAKE_WORDS_H_
@@ -43,13 +43,13 @@ using std::min;  // NOLINT(google-global-names-in-headers): as CUDA has it
 
 namespace d2l::kernels::cuda::internal {
 
-// Waits for the lanes of `mask`, hands `value` to them, and returns what lane
-// `from` has handed over.
+// Waits for the lanes of `mask`, hands `value` to them, and returns the value
+// of lane `from`.
 std::uint64_t Exchange(unsigned mask, std::uint64_t value, int from);
 // The lanes of `mask` for which `predicate` holds.
 unsigned Ballot(unsigned mask, bool predicate);
 int LaneOfThread();
-// Adds without interruption; returns what was there before.
+// Adds atomically; returns the previous value.
 int AtomicAdd(int* to, int value);
 unsigned AtomicAdd(unsigned* to, unsigned value);
 float AtomicAdd(float* to, float value);
