@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The map of the book, book.json, held against what cites the book: the lessons'
-cells here, the exercises in //tools:exercises_test.
+"""Compares the map of the book, book.json, with the citations of the book: by the
+lessons' cells here, by the exercises in //tools:exercises_test.
 
-Whatever cites a section or an exercise is named by its item in the map; what the
-item of an exercise names cites it. Every item has a place in the course or says
-why it has none.
+If a place cites a section or an exercise, the map's item names this place; a place
+that an exercise's item names cites the exercise. Every item has a place in the course
+or says why it has none.
 """
 import glob
 import json
 import re
 import unittest
 
-# What there is in the book's chapter at the commit that the map names. Formulas are
+# The contents of the book's chapter at the commit that the map names. Formulas are
 # counted as the map says.
 COUNTS = {"sections": 50, "figures": 25, "formulas": 10, "exercises": 34}
 KEYS = {"sections": r"(13(?:\.\d+)*)\.(\d+)",
@@ -28,7 +28,7 @@ def read(path):
 
 
 def parsed(text):
-    """JSON as a dictionary, in which no key comes twice."""
+    """Reads JSON as a dictionary. Refuses a key that comes twice."""
     def unique(pairs):
         keys = [key for key, _ in pairs]
         if len(set(keys)) < len(keys):
@@ -58,7 +58,7 @@ def cited(citation):
 
 
 def malformed(kind, items, sections):
-    """What is wrong with the items of a kind."""
+    """The errors in the items of a kind."""
     found, numbers = [], {}
     for key, item in items.items():
         if not item.get("in") and not item.get("why_not"):
@@ -82,8 +82,8 @@ def named(book, are_exercises):
 
 
 def disagreements(named, citations, parts=frozenset()):
-    """Between the map and {place: the items that it cites}; parts are places that
-    need cite nothing."""
+    """The differences between the map and {place: the items that it cites}. `parts` are
+    places that need not cite anything."""
     found = ["%s cites %s, which %s" % (place, item, "does not name it"
                                         if item in named else "is not in book.json")
              for place, items in citations.items() for item in items
@@ -139,7 +139,7 @@ class MapTest(unittest.TestCase):
 
 
 class CheckingTest(unittest.TestCase):
-    """Citations that are wrong, and small maps that are."""
+    """Wrong citations, and small wrong maps."""
 
     def test_citations(self):
         for citation, items in {
@@ -195,7 +195,7 @@ class CheckingTest(unittest.TestCase):
                                  "13.1, exercise 1": {"a/b", "r/R.md#x"}})
         parts, both = {"r/R.md#x"}, ["13.1", "13.1, exercise 1"]
         self.assertEqual(disagreements(items, {"a/b": both}, parts), [])
-        # What a section names may cite something else.
+        # A place that a section names may cite something else.
         self.assertEqual(disagreements(items, {"a/b": both[1:], "c/d": []}, parts), [])
         for citations, its, wrong in (
                 ({"a/b": both}, set(),

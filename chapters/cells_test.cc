@@ -1,6 +1,6 @@
-// The lists of chapters and cells, chapters.bzl and cells.json, against what
-// there is: the course's output, the benchmarks' names and the READMEs.
-// README.md says where a new chapter or cell is added.
+// Compares the lists of chapters and cells, chapters.bzl and cells.json, with
+// the course's output, the benchmarks' names and the READMEs. README.md says
+// where to add a new chapter or cell.
 
 #include <algorithm>
 #include <cstddef>
@@ -43,7 +43,7 @@ std::string Folder(const Json& chapter) {
   return absl::StrCat("chapters/", chapter["name"].get<std::string>());
 }
 
-// What the first group of the pattern matches in a file, wherever it matches.
+// All texts that the first group of the pattern matches in a file.
 std::vector<std::string> AllMatches(const std::string& path,
                                     const std::string& pattern) {
   const std::string text = ReadFile(path);
@@ -107,7 +107,7 @@ TEST(Cells, AreNamedOnce) {
   EXPECT_GE(all.size(), 18u);
 }
 
-// A cell that is not there is answered with those that are.
+// The error for an unknown cell lists the cells.
 TEST(Cells, AreWhatTheCourseHas) {
   const ProgramResult run =
       RunProgram("course", {"--devices=cpu:0", "--cell=none"});

@@ -1,7 +1,7 @@
 """The chapters, in the course's order. chapters/README.md: how to add one."""
 
-# The folder, and the number of devices that its lesson uses. A line for each: the
-# doctor and tests/run_on_gpu_host.sh read them too.
+# The folder, and the number of devices that its lesson uses. A line for each:
+# the doctor and tests/run_on_gpu_host.sh read the lines, too.
 CHAPTERS = {
     "hybrid_programming": 1,
     "async_computation": 1,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lessons' texts in both languages, held against each other and the code.
+"""Compares the lessons' texts in both languages with each other and with the code.
 
 Every cell has a section in lesson.md and lesson.zh.md, a mark in the code and
 a line in cells.json, in one order. Every text that the code says (Say, Worded
@@ -21,7 +21,7 @@ sys.path[:0] = ["po", "tools"]
 import catalogue  # noqa: E402
 import exercises  # noqa: E402
 
-# What says its argument in the run's language.
+# The functions that say their argument in the run's language.
 KEYWORDS = ["ABSL_FLAG:4", "Claim", "Lead", "Padded", "Phrase", "Say", "Translated", "Worded"]
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 LITERALS = re.compile(r"%s(?:\s*%s)*" % (LITERAL, LITERAL))
@@ -34,7 +34,7 @@ def read(path):
 
 
 def text_of(literals):
-    """What adjacent literals are, for the compiler."""
+    """The text of adjacent literals, as the compiler joins them."""
     text = "".join(part[1:-1] for part in re.findall(LITERAL, literals))
     return re.sub(r"\\(.)", r"\1", text.replace("\\n", "\n"))
 
@@ -44,20 +44,20 @@ def uncommented(code):
 
 
 def literals(code):
-    """As they stand, and line by line."""
+    """The literals of the code, whole and line by line."""
     return {line for match in LITERALS.findall(uncommented(code))
             for line in [text_of(match)] + text_of(match).split("\n")}
 
 
 def unclear(code):
-    """Where the code says what is no literal."""
+    """The places where the code says something that is no literal."""
     return [code[match.start():match.end() + 40] for match in SAYS.finditer(code)
             if not LITERALS.match(code, match.end()) and
             not code.startswith("Worded(", match.end())]
 
 
 def said(files):
-    """What xgettext finds."""
+    """The texts that xgettext finds."""
     with tempfile.TemporaryDirectory() as folder:
         found = os.path.join(folder, "said.pot")
         subprocess.run(["xgettext", "--language=C++", "--from-code=UTF-8", "-k", "-o", found] +
@@ -67,8 +67,8 @@ def said(files):
 
 
 def messages(path, **keywords):
-    """What a Python program says: the literals in the first arguments of these functions.
-    keywords: how many, as in messages(path, _=1, ngettext=2). And what a template says by _."""
+    """The texts of a Python program: the literals in the first arguments of these functions.
+    keywords: how many, as in messages(path, _=1, ngettext=2). Also a template's texts in _."""
     text = read(path)
     if not path.endswith(".py"):
         return set(re.findall(r"""\b_\(['"](.+?)['"]\)""", text))

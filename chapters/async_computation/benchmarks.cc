@@ -31,8 +31,8 @@ bool BenchmarkAdditions(const std::string& name, bool launch_blocking) {
   });
 }
 
-// Minibatches whose inputs come from the host. Counts the memory of the device
-// and of staging buffers at its peak.
+// An epoch of minibatches whose inputs come from the host. Counts the peak
+// memory of the device and of staging buffers.
 bool BenchmarkEpoch(const std::string& name, const std::string& way) {
   return BenchmarkOnDevices(
       name, [way](benchmark::State& state, Device device) {
@@ -67,7 +67,7 @@ bool BenchmarkBarrier(const std::string& name, void (*wait)(const Tensor& b)) {
       /*iterations=*/20);
 }
 
-// A program that runs so many times on a small tensor of ones.
+// A program that repeats an operation kTimes on a small tensor of ones.
 template <typename Program>
 bool BenchmarkTimes(const std::string& name, const Shape& shape,
                     Program program) {
@@ -76,7 +76,7 @@ bool BenchmarkTimes(const std::string& name, const Shape& shape,
   });
 }
 
-// t1 and t2: a thousand additions, on a GPU as many as fit.
+// t1 or t2 of a thousand additions, or of as many as fit into the queue.
 bool BenchmarkHeldUp(const std::string& name, bool enqueueing) {
   return BenchmarkOnDevices(
       name,

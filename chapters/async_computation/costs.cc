@@ -1,4 +1,4 @@
-// Cells: what it costs that the front end runs ahead, in memory and in time.
+// Cells: the costs of a front end that runs ahead, in memory and in time.
 
 #include <algorithm>
 #include <cmath>
@@ -20,18 +20,18 @@
 namespace d2l::async_computation {
 namespace {
 
-// Bytes in flight: as good as none.
+// A bound on bytes in flight that no program reaches.
 constexpr std::int64_t kNoBound = std::int64_t{1} << 60;
 
 // The memory that a program needed.
 struct MemoryUse {
   Figure peak;
-  // Of the last of its runs: at the last step, and in all.
+  // Its last run: bytes at the last step, then counts of the whole run.
   std::int64_t held = 0, queued = 0, requests = 0, blocks = 0;
 };
 
-// Reports the peak of a program, which calls what it is given after each step,
-// and adds its last run to the plot. max_bytes_in_flight: see DeviceMemory.
+// Reports the peak of a program, which calls `look` after each step, and adds
+// its last run to the plot. max_bytes_in_flight: see DeviceMemory.
 MemoryUse UseOf(
     Cell& cell, Plot& plot, const std::string& kind, const std::string& way,
     DeviceMemory& memory, std::int64_t max_bytes_in_flight,
@@ -131,10 +131,10 @@ void QueueMemory(Cell& cell) {
 
 namespace {
 
-// What one repeat measured, by name.
+// The measurements of one repeat, by name.
 using Repeat = std::vector<std::pair<std::string, double>>;
 
-// Reports all that the repeats measured, as figures in seconds.
+// Reports all measurements of the repeats, as figures in seconds.
 std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
                                         const std::vector<Repeat>& repeats) {
   std::map<std::string, Figure> figures;
@@ -148,8 +148,8 @@ std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
   return figures;
 }
 
-// Prints what a formula predicted beside what was measured in the same repeats,
-// and judges whether they are the same to within 1.5x.
+// Prints a formula's prediction beside the measurement of the same repeats, and
+// judges whether they agree to within a factor of 1.5.
 Judgement Predicts(const Figure& formula, const Figure& measured) {
   std::cout << Say("  %s, %-18s  predicted %8s, measured %8s\n",
                    measured.label.shown, formula.label.shown,
@@ -175,9 +175,9 @@ std::string Why(const Figure& t1, const Figure& t2) {
 
 constexpr int kProducts = 4;
 
-// What the costs are, and the times that they are to predict. Last, of a front
-// end whose t1 is 10 times as long, since it pauses after each call: n times
-// x + 1, then some a @ a, which are also timed without pauses.
+// Measures the costs, and the times that they should predict. The last times
+// are those of a front end that pauses after each call, so that its t1 is 10
+// times as long: n times x + 1, then some a @ a, also timed without pauses.
 Repeat MeasureCosts(const Tensor& x, const Tensor& a, int n, int held) {
   const auto each = [&](int times) {
     return Seconds([&] { AddOnes(x, times, /*wait_each_time=*/true); });

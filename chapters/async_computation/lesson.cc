@@ -19,7 +19,7 @@
 namespace d2l::async_computation {
 namespace {
 
-// Whether b is the product of a with itself.
+// Checks that b is the product of a with itself.
 void CheckSquare(Cell& cell, const std::string& what, const Tensor& a,
                  const Tensor& b, double tolerance) {
   const std::vector<float> values = ToVector<float>(a);
@@ -28,7 +28,7 @@ void CheckSquare(Cell& cell, const std::string& what, const Tensor& a,
                   tolerance);
 }
 
-// The work, and then it is waited for.
+// Does the work, and waits until it is done.
 std::function<void()> Done(Device device, const std::function<void()>& work) {
   return [device, work] {
     work();
@@ -104,8 +104,8 @@ void In4(Cell& cell) {
 }
 // %%
 
-// The graphs of both programs, and when the front end enqueued the second and
-// the device worked. Returns the first one's result.
+// Shows the graphs of both programs, and when the front end enqueued the second
+// one and the device worked. Returns the first one's result.
 Tensor ShowPrograms(Cell& cell, const Tensor& a) {
   const Tensor w = Rand(a.shape(), a.device());
   Tensor z;
@@ -172,7 +172,7 @@ void In5(Cell& cell) {
 }
 // %%
 
-// Whether that line of a program holds this text.
+// True if this line of a program contains the text.
 bool LineHolds(const SourceLocation& line, const std::string& text) {
   std::istringstream lines(EmbeddedFile(line.file()));
   std::string at;
@@ -180,13 +180,13 @@ bool LineHolds(const SourceLocation& line, const std::string& text) {
   return at.find(text) != std::string::npos;
 }
 
-// Which of the two waits for each step. left: how many of the n steps are in
-// the queue when Synchronize is called.
+// Judges which of the two waits for each step. left: how many of the n steps
+// are in the queue when Synchronize is called.
 void JudgeSteps(Cell& cell, const Timings& t, std::int64_t left, int n) {
   const Timing& blocking = t["launch blocking"];
   const Timing& at_end = t["Synchronize at the end"];
   const Judgement early = Less(at_end.enqueue, at_end.completion, kClearly);
-  // The control: without it there is something left to do.
+  // The control: without launch blocking something is left to do.
   cell.Claim(
       "With launch blocking, the calls take {} the whole time: every step is "
       "finished before the next.",

@@ -1,5 +1,5 @@
-// The lesson from outside: results, ids and exit code on one, two and three
-// devices; what it prints of itself. Never speed.
+// Tests the lesson as a program: results, ids and exit code on one, two and
+// three devices, and the code that it prints. No test checks its speed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST_P(LessonTest, ResultsAreRight) {
   EXPECT_THAT(r.output, HasSubstr("tensor([[3., 3.]], device='cpu:0')\n"));
 }
 
-// Peaks of memory are counted, not timed: what must be so is known.
+// Peaks of memory are counted, not timed: so the test knows their bounds.
 TEST_P(LessonTest, MemoryIsCounted) {
   const LessonRun& r = RunLesson(Tested(), GetParam());
   const Json& cell = JsonOf(r, "004/queue-memory");
@@ -152,7 +152,7 @@ TEST(Lesson, DrawsEachProgramAsItIs) {
   EXPECT_EQ(JsonOf(OnOneDevice(), "004/queue-memory")["drawings"].size(), 4u);
 }
 
-// Both ways in one run, whichever of them it was started with.
+// Each run shows both errors, with and without launch blocking.
 void ExpectBothErrors(const LessonRun& run) {
   const std::string file = std::string(kSource) + ":";
   const std::string request =
@@ -192,7 +192,7 @@ TEST(Lesson, LaunchBlockingDecidesNothing) {
 
 TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
 
-// Those that hold a device up, turn launch blocking on, or count memory.
+// Runs those that stall a device, turn launch blocking on, or count memory.
 TEST(Benchmarks, Run) {
   const ProgramResult r = RunProgram(
       kBenchmarks,

@@ -39,7 +39,7 @@ double Epoch(const std::string& kind, const std::string& way,
              const std::vector<float>& host, const Tensor& ones, int batches,
              const std::function<void()>& look);
 
-// d2l/barriers. Returns b, and the last one behind it.
+// d2l/barriers. Returns b, and the last product behind it.
 std::pair<Tensor, Tensor> Products(const Tensor& a, int behind);
 void WaitForAll(const Tensor& b);
 void WaitForOne(const Tensor& b);
@@ -50,7 +50,7 @@ std::vector<Reader> Readers();
 double ReadEach(const Tensor& x, int reads);
 double SumOnTheDevice(const Tensor& x, int reads);
 
-// d2l/t1-t2-t3. T1AndT2: in seconds an addition.
+// d2l/t1-t2-t3. T1AndT2 returns seconds per addition.
 Tensor AddOnes(const Tensor& x, int n, bool wait_each_time);
 std::pair<double, double> T1AndT2(const Tensor& x, int held);
 

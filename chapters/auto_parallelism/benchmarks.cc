@@ -1,6 +1,6 @@
-// The programs of the lesson's cells as benchmarks, at the course's size. What
-// a pair of devices does is to be set against what one does: BM_000_In7_...
-// against twice BM_000_In6_....
+// The programs of the lesson's cells as benchmarks, at the course's size.
+// Compare the rate of a pair of devices with twice the rate of one:
+// BM_000_In7_... with BM_000_In6_....
 
 #include <benchmark/benchmark.h>
 
@@ -23,9 +23,9 @@ constexpr int kSmallProducts = 20000;
 constexpr int kLarge = 1000;
 constexpr int kLargeProducts = 10;
 
-// Streams live as long as the process, and a benchmark is called several times:
-// so they are made once. The first `count` of the device's, with room for all
-// operations here.
+// The device's first `count` streams, with room for all operations here. They
+// are made once: streams live as long as the process, and a benchmark is called
+// several times.
 std::vector<Stream*> Streams(Device device, std::size_t count) {
   static auto& streams = *new std::map<Device, std::vector<Stream*>>;
   std::vector<Stream*>& made = streams[device];
@@ -45,7 +45,7 @@ bool OneDevice(const std::string& name, int n, int products) {
       Flop(n, products));
 }
 
-// work(x1, x2, products): so many on each device.
+// work(x1, x2, products) enqueues `products` products on each device.
 template <typename Work>
 bool TwoDevices(const std::string& name, int n, int products, Work work) {
   return BenchmarkPairWork(

@@ -96,7 +96,7 @@ void In6(Cell& cell) {
 }
 // %%
 
-// How long a call takes that finds room in the queue.
+// The time of a call that finds room in the queue.
 double RequestSeconds(Cell& cell, const Tensor& x) {
   constexpr int kRequests = 250;  // for which a GPU's queue has room
   Stream& stream = NewStream(x.device(), StreamOptions::kUnbounded);
@@ -172,7 +172,7 @@ void Mm4000(Cell& cell) {
 }
 // %%
 
-// That `run` copies every product to `host`, and the right ones.
+// Checks that `run` copies every product to `host`, with the right values.
 void CheckCopies(Cell& cell, const ThinProducts& p, float* host,
                  const std::function<void()>& run) {
   const std::vector<float> nothing(p.pageable_memory.size());
@@ -234,7 +234,7 @@ Mlp RandomMlp(const Cell& cell, Device home) {
           Randn({784, hidden}, home) * 0.04, Randn({hidden, 10}, home) * 0.04};
 }
 
-// The same bits on one device and on two, and what the whole batch gives.
+// Checks that both gradients have the same bits, and are the whole batch's.
 void CheckGradient(Cell& cell, const Mlp& mlp, const Tensor& one,
                    const Tensor& two) {
   cell.CheckClose("the gradient on two devices", ToVector<float>(two),

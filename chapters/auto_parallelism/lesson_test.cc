@@ -1,5 +1,5 @@
-// The lesson from outside: results, ids and exit code on one, two and three
-// devices, and what it prints of itself. Never speed.
+// Tests the lesson as a program: results, ids and exit code on one, two and
+// three devices, and the code that it prints. No test checks its speed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(Lesson, IsRightOnThreeDevices) {
   ExpectCellsAsListed(Tested(), ThreeDevices());
 }
 
-// In the reason of every claim about two, unless other programs are the reason.
+// Every claim about two devices gives this reason, unless it is other programs.
 TEST(Lesson, SaysWhenThereIsOnlyOneDevice) {
   for (const auto& [id, claim] : {std::pair{"000/In2", 0},
                                   {"000/In6", 0},

@@ -1,5 +1,5 @@
 // The cell of random programs: their operations run on several streams, and
-// each waits for what it needs.
+// each waits for the values that it needs.
 
 #include <cstddef>
 #include <cstring>
@@ -17,13 +17,13 @@ namespace {
 
 constexpr int kKinds = 5;
 
-// One operation: which, on which values, where. It makes the next value, or
-// overwrites one in place. Value 0 is from outside, on First().
+// One operation: its kind, inputs and stream. It makes the next value, or
+// overwrites one in place. Value 0 is the program's input, on First().
 struct Step {
   int kind = 0;  // see Compute
   int a = 0, b = 0;
   int stream = 0;         // in the list of streams
-  bool in_place = false;  // into a, which is at home on the stream's device
+  bool in_place = false;  // overwrites a, whose home is the stream's device
 };
 
 std::vector<Step> RandomProgram(std::mt19937_64& random, int steps,
@@ -32,7 +32,7 @@ std::vector<Step> RandomProgram(std::mt19937_64& random, int steps,
     return static_cast<int>(random() % n);
   };
   std::vector<Step> program;
-  std::vector<Device> homes = {First()};  // of the values
+  std::vector<Device> homes = {First()};  // the values' devices
   for (int i = 0; i < steps; ++i) {
     Step step;
     step.kind = below(kKinds);
@@ -47,7 +47,7 @@ std::vector<Step> RandomProgram(std::mt19937_64& random, int steps,
   return program;
 }
 
-// Of square matrices of numbers from -1 to 1, another such.
+// Makes a square matrix of numbers from -1 to 1 from two such matrices.
 Tensor Compute(int kind, const Tensor& a, const Tensor& b) {
   switch (kind % kKinds) {
     case 0:
@@ -66,8 +66,8 @@ Tensor Compute(int kind, const Tensor& a, const Tensor& b) {
 // A value while a program runs.
 struct Value {
   Tensor tensor;
-  Event written = {};            // by the last step that did
-  std::vector<Event> uses = {};  // by all steps that read or wrote it
+  Event written = {};            // after the last step that wrote it
+  std::vector<Event> uses = {};  // after all steps that read or wrote it
 };
 
 bool SameBits(const Tensor& a, const Tensor& b) {
@@ -80,10 +80,10 @@ bool SameBits(const Tensor& a, const Tensor& b) {
 // Counts of several programs.
 class Tally {
  public:
-  // Where the inputs of a program's steps come from.
+  // Counts where the inputs of a program's steps come from.
   void Count(const std::vector<Step>& program,
              const std::vector<Stream*>& streams) {
-    // Where each value was last written.
+    // The stream that last wrote each value.
     std::vector<const Stream*> writers = {&DefaultStream(First())};
     for (const Step& step : program) {
       const Stream* const stream = streams[step.stream];
@@ -96,7 +96,7 @@ class Tally {
       (step.in_place ? writers[step.a] : writers.back()) = stream;
     }
   }
-  // Waits for all values; equal are those that have the same bits.
+  // Waits for all values, and counts those with other bits than expected.
   void Compare(const std::vector<Value>& got,
                const std::vector<Value>& expected) {
     for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -17,7 +17,7 @@ int EarlyStarts(const ProgramGraph& graph) {
     needs[edge.to].push_back(edge.from);
   }
   int early = 0;
-  // When the value of a node is there; that of a view, when its memory is.
+  // When a node's value is ready; for a view, when its memory is.
   std::vector<std::int64_t> ready(count, 0);
   for (std::size_t node = 0; node < count; ++node) {
     const int index = graph.nodes()[node].op;

@@ -1,4 +1,4 @@
-// Whether the devices kept to the order that the data needs.
+// Judges whether the devices kept to the order that the data needs.
 //
 //   const TracedProgram run = TraceProgram([&] { z = To(x, device) * y; });
 //   cell.Claim("{} operations began before their inputs were there.",
@@ -14,8 +14,8 @@
 
 namespace d2l {
 
-// How many operations began before one they depend on had ended, or did not
-// run.
+// How many operations did not run, or began before one that they depend on
+// ended.
 int EarlyStarts(const ProgramGraph& graph);
 
 // HOLDS if there are none; INCONCLUSIVE if no dependency is between streams.

@@ -23,7 +23,7 @@ double PercentOf(double part, const Timing& whole) {
 
 int MachineCores() { return CpuBackend().Inventory().devices[0].cores; }
 
-// Whether the calls take most of the time.
+// Says whether the calls take most of the time.
 std::string CallsFact(double calls, const Timing& timing) {
   if (LaunchBlocking()) return Blocking();
   const double percent = PercentOf(calls, timing);
@@ -49,7 +49,7 @@ std::string OneCoreFact(Device device) {
   return fact;
 }
 
-// For how long the calls waited for room, by repeat.
+// How long the calls waited for room in the queue, by repeat.
 Figure HeldUp(Cell& cell, const std::vector<double>& calls, double requests) {
   std::vector<double> held_up;
   for (const double seconds : calls) {
@@ -59,8 +59,8 @@ Figure HeldUp(Cell& cell, const std::vector<double>& calls, double requests) {
                              MeasuredOn(First()), "s", std::move(held_up)));
 }
 
-// Of the gain of enqueueing in turn, the part that the notebook's order lost
-// while it was held up, in %. 0 where there is no gain.
+// How many percent of the gain from enqueueing in turn the notebook's order
+// lost while it waited for room. 0 if there is no gain.
 Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
                  const Timing& in_turn, const Figure& held_up) {
   const std::minus<double> minus;

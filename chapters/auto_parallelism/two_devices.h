@@ -11,7 +11,7 @@
 // Sentences are made from the device table and from measurements; they claim
 // no cause that was not measured.
 //
-// For the thread that runs the cell.
+// The thread that runs the cell calls these functions.
 
 #ifndef D2L_CHAPTERS_AUTO_PARALLELISM_TWO_DEVICES_H_
 #define D2L_CHAPTERS_AUTO_PARALLELISM_TWO_DEVICES_H_
@@ -24,40 +24,40 @@
 
 namespace d2l {
 
-// A gain must be at least this: what is less may be noise, though both times
-// come from the same repeat.
+// A gain must be at least this factor: a smaller one may be noise, though both
+// times come from the same repeat.
 inline constexpr double kGain = 1.1;
 
 // The course's GPU1 and GPU2: the first two devices of the table. If there is
 // only one, both are that one; then nothing can run in parallel.
 Device First();
 Device Second();
-// The two, or the one.
+// Both devices, or the only one.
 std::vector<Device> Both();
 // The devices without repetition.
 std::vector<Device> Distinct(std::vector<Device> devices);
 
-// How many times as long b takes as a, repeat by repeat, and reported.
+// Reports how many times as long b takes as a, repeat by repeat.
 Figure Speedup(Cell& cell, const Timing& a, const Timing& b);
 
-// The claim that, of three alternatives, the second (all for one device, then
-// all for the other) loses a part of what the third (in turn) gains over the
-// first (one after the other), while its calls wait for room in a queue; and
-// reports both. calls: how long those for the first device took, the warm-up
-// first; requests: where there is room. In seconds.
+// Claims that, of three alternatives, the second (all for one device, then all
+// for the other) loses a part of what the third (in turn) gains over the first
+// (one after the other), while its calls wait for room in a queue. Reports the
+// wait and the loss. calls: how many seconds the calls for the first device
+// took, the warm-up first; requests: how many they take if there is room.
 void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
                  const std::vector<double>& calls, double requests);
 
-// Holds if a device can compute two operations at once: not with one core.
+// Holds if a device can compute two operations at once: one core cannot.
 Judgement CanOverlap(Device device);
 
-// That there is only one device, or else `fact`.
+// Says that there is only one device; `fact` if there are two.
 std::string OneDeviceOr(const std::string& fact);
 // Why two devices, or four streams of one, gain little. calls: how many seconds
 // the calls take.
 std::string WhyNoGain(double calls, const Timing& both);
 std::string WhyNoOverlap(Device device, const Timing& four);
-// Why four streams gain, where each large product should fill the device.
+// Why four streams gain although each large product should fill the device.
 std::string WhyNotFull(Device device, const Timing& one, const Timing& four,
                        int products);
 // Why copies beside products gain little.

@@ -17,7 +17,7 @@
 namespace d2l::hybrid_programming {
 namespace {
 
-// Of a cell that runs its program again and again.
+// How often a cell runs its program.
 constexpr int kCalls = 1000;
 
 bool BenchmarkText(const std::string& name, bool rewritten) {

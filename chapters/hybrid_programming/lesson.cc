@@ -22,7 +22,7 @@ namespace {
 // C++ is generated for CPU devices: cpu:0, if it is there.
 Device FusingDevice() { return HasDevice(Device()) ? Device() : TryGpu(); }
 
-// Whether e and f can be read on the way, statement by statement and compiled.
+// Judges whether e and f can be read on the way, eagerly and compiled.
 void JudgeReading(Cell& cell, const std::vector<Tensor>& abcd) {
   int read = 0;
   const auto program = [&](const std::vector<Tensor>& in) {
@@ -43,7 +43,7 @@ void JudgeReading(Cell& cell, const std::vector<Tensor>& abcd) {
               absl::StrCat(by_statements)));
 }
 
-// Prints what the statements and the program cost, and judges it.
+// Prints and judges the costs of the statements and of the program.
 void JudgeFusion(Cell& cell, Device device, const Timings& t, int calls) {
   const std::vector<Tensor> large =
       OneToFour(cell.BySize(100'000, 1'000'000, 10'000'000), device);
@@ -107,7 +107,7 @@ void In1(Cell& cell) {
 }
 // %%
 
-// Which framework is imperative, symbolic or hybrid.
+// Prints which framework is imperative, symbolic or hybrid.
 void PrintFrameworks() {
   for (const char* framework :
        {"Theano         symbolic",
@@ -158,7 +158,7 @@ void C2(Cell& cell) {
 }
 // %%
 
-// figures: by length; one by one, in strips, and as generated C++ if there is.
+// figures: by length; one by one, in strips, and as generated C++ if possible.
 void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
                  const std::string& no_cpp) {
   cell.Claim("One by one, twenty operations take {} as long as one.",
@@ -218,8 +218,8 @@ void FusedChain(Cell& cell) {
 }
 // %%
 
-// Prints a line: what compiling costs, what it saves a call, and after how many
-// calls it has paid.
+// Prints a line: the cost of compiling, the time that it saves per call, and
+// the number of calls after which it has paid.
 Figure CallsToPay(Cell& cell, const Phrase& label, double cost, int calls,
                   const Timing& before, const Timing& after) {
   Figure figure = PerRepeat(
@@ -229,7 +229,7 @@ Figure CallsToPay(Cell& cell, const Phrase& label, double cost, int calls,
       });
   const double saved =
       (before.completion.value.median - after.completion.value.median) / calls;
-  if (saved > 0) figure = cell.Report(figure);  // else it never pays
+  if (saved > 0) figure = cell.Report(figure);  // otherwise it never pays
   std::cout << absl::StrFormat(
       "  %s%10s%14s%s\n", Padded(label, 30), FormatDuration(cost),
       FormatDuration(std::max(saved, 0.0)),
@@ -238,8 +238,8 @@ Figure CallsToPay(Cell& cell, const Phrase& label, double cost, int calls,
   return figure;
 }
 
-// After how many calls of a network tracing it has paid. *compiling: what that
-// takes.
+// The number of calls after which tracing a network has paid. *compiling is set
+// to the time of tracing.
 Figure NetworkPays(Cell& cell, Device device, std::int64_t width,
                    Figure* compiling) {
   const int n = cell.BySize(50, 1000, 1000);

@@ -1,5 +1,5 @@
-// The lesson from outside: results, ids and exit code on one, two and three
-// devices; what it prints of itself. Never speed.
+// Tests the lesson as a program: results, ids and exit code on one, two and
+// three devices, and the code that it prints. No test checks its speed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(Lesson, RunsTheSavedNetworkInAnotherBinary) {
                                 "computes are"));
 }
 
-// Without a compiler strips run, and the lesson says so.
+// Without a compiler the lesson runs strips, and says so.
 TEST(Lesson, NeedsNoCompiler) {
   ProgramOptions options;
   options.time_limit = std::chrono::minutes(2);

@@ -63,7 +63,7 @@ void MlpProgram(Cell& cell) {
 
 namespace {
 
-// Judges what compiling gains, and what it cannot.
+// Judges the gain of compiling, and its limit.
 void JudgeNetwork(Cell& cell, const Timings& t, int operations, int calls) {
   const Timing& without = t["without compiling"];
   const Figure& arithmetic = t["its products alone"].completion;
@@ -182,8 +182,8 @@ std::string ListFiles(const std::string& directory) {
   return text;
 }
 
-// Where tools/run_program is: beside the folder that the lesson runs in, or
-// beside the lesson itself. "run_program" if it is in neither.
+// The path of tools/run_program, in the working directory or beside the lesson
+// itself; "run_program" if it is in neither.
 std::string OtherProgram() {
   const std::string name = "tools/run_program";
   std::error_code error;

@@ -4,7 +4,7 @@
 //   nn::Hybrid net = CompiledMlp(512, TryGpu());
 //   net(Randn({1, 512}, TryGpu()));
 //
-// Threads and errors: as what they call.
+// Threads and errors: as the functions that they call.
 
 #ifndef D2L_CHAPTERS_HYBRID_PROGRAMMING_PROGRAMS_H_
 #define D2L_CHAPTERS_HYBRID_PROGRAMMING_PROGRAMS_H_
@@ -19,32 +19,32 @@
 
 namespace d2l::hybrid_programming {
 
-// The course's (000/In1): (a + b) + (c + d), each sum in a call. `abcd` is the
-// inputs, and OneToFour makes them: vectors of n ones, twos, threes and fours.
+// The course's function (000/In1): (a + b) + (c + d), each sum in a call.
+// OneToFour makes its inputs: vectors of n ones, twos, threes and fours.
 std::vector<Tensor> FancyFunc(const std::vector<Tensor>& abcd);
 std::vector<Tensor> OneToFour(std::int64_t n, Device device);
 
-// Trace and all passes.
+// Traces the function, and runs all passes.
 ir::Graph TraceAndOptimize(const ir::TensorFunction& function,
                            const std::vector<Tensor>& inputs, const char* name);
-// For an ir::Captured that runs generated C++.
+// Options for an ir::Captured that runs generated C++.
 ir::CapturedOptions GenerateCpp();
 
 // The text of a program, in Python (001/c2).
 std::string EvokeStr();
 
-// Layers of n, n/2, n/4 and 2 (d2l 13.1, where n is 512). The second has been
-// called once, and is compiled.
+// Layers of n, n/2, n/4 and 2 (d2l 13.1, where n is 512). CompiledMlp's has
+// been called once, and is compiled.
 nn::Sequential Mlp(std::int64_t n, Device device);
 nn::Hybrid CompiledMlp(std::int64_t n, Device device);
 
 // The products of an MLP's layers, one after the other, and nothing else.
 ir::TensorFunction ProductsOf(const nn::Module& mlp);
 
-// So many element-wise operations, in turn x + y and x * 0.5. `in` is x and y.
+// Element-wise operations, in turn x + y and x * 0.5. `in` is x and y.
 std::vector<Tensor> Chain(int operations, const std::vector<Tensor>& in);
 
-// Saves an Mlp as PREFIX.safetensors. *y: what it makes of x.
+// Saves an Mlp as PREFIX.safetensors. *y is set to its output for x.
 absl::Status SaveMlp(const Tensor& x, const std::string& prefix, Tensor* y);
 
 // Cells: networks.cc

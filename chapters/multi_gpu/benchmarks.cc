@@ -27,7 +27,7 @@ using DeviceList = std::vector<Device>;
 using Work = std::function<void()>;
 using MakeStep = std::function<Work(const DeviceList& devices)>;
 
-// A step on so many samples, on one device and on two.
+// A step with this number of samples, on one device and on two.
 bool OnOne(const std::string& name, std::int64_t samples,
            const MakeStep& make) {
   return BenchmarkWork(name, samples,
@@ -72,15 +72,15 @@ Work ConciseStep(const DeviceList& devices) {
       kBatch / 2);
 }
 
-constexpr std::int64_t kEach = 16;  // samples a device
+constexpr std::int64_t kEach = 16;  // samples per device
 Work ResNetStep(const DeviceList& devices) {
   return Stepper(std::make_shared<DataParallel>(
                      nn::ResNet18(kClasses, 1, devices[0]), NumbersOf(devices)),
                  kEach);
 }
 
-// The second device is three times as slow; of four rows the first one gets so
-// many.
+// The second device is three times as slow; the first one gets `share` of four
+// rows.
 bool SlowSecond(const std::string& name, int share) {
   return OnTwo(name, 4096, [share](const DeviceList& devices) -> Work {
     const Batch batch = FirstBatch(4096, devices[0]);
@@ -102,7 +102,7 @@ bool Linked(const std::string& name, bool overlap) {
   });
 }
 
-// Whether values between layers are computed again.
+// again: the values between layers are computed again.
 bool Deep(const std::string& name, bool again) {
   return OnOne(name, 2048, [again](const DeviceList& devices) -> Work {
     const Tensor x = Randn({2048, kWidth}, devices[0]);

@@ -1,5 +1,5 @@
-// What the lesson's cells and their benchmarks share. The cells are in
-// lesson.cc (what there is, and DataParallel's names), training.cc,
+// Functions that the lesson's cells and their benchmarks share. The cells are
+// in lesson.cc (the devices, and DataParallel's names), training.cc,
 // communication.cc, memory.cc and machines.cc; the longer programs that they
 // teach are in from_scratch/.
 
@@ -22,30 +22,30 @@ class MpiWorld;
 
 namespace d2l::multi_gpu {
 
-// The table's GPUs; without one, all its devices (d2l.try_all_gpus).
+// The table's GPUs; all its devices if it has no GPU (d2l.try_all_gpus).
 std::vector<Device> AllDevices();
 // The first two of them, or the only one.
 std::vector<Device> AtMostTwo();
 // All of them, or the only one twice: then two replicas share it.
 std::vector<Device> AtLeastTwo();
 
-// As DataParallel takes them: places in the device table.
+// The devices' places in the device table, as DataParallel takes them.
 std::vector<int> NumbersOf(const std::vector<Device>& devices);
 // "[device(type='cuda', index=0)]", as the course prints them.
 std::string Names(const std::vector<Device>& devices);
 
-// Some reasons are true only of devices in one CPU.
+// True if the devices are in one CPU; some reasons hold only for these.
 bool OnCpus();
-// The claim, which one device cannot decide.
+// The claim, or INCONCLUSIVE if there is only one device.
 Judgement OnSeveral(const Judgement& claim);
-// That there is only one of them, or else `fact`.
+// Says that there is only one device; `fact` if there are several.
 std::string OneDeviceOr(const std::string& fact);
 
 std::string Median(const Figure& time);
-// Of its completion.
+// The median of its completion.
 std::string Median(const Timing& timing);
 
-// How many of the first module's parameters the second has, bit for bit.
+// How many of a's parameters are equal to b's, bit for bit.
 int EqualParameters(const nn::Module& a, const nn::Module& b);
 // Checks that two devices' parameters, or gradients, are the same.
 void CheckClose(Cell& cell, const std::string& what,
@@ -54,7 +54,7 @@ void CheckClose(Cell& cell, const std::string& what,
 
 // Programs that the benchmarks time, too; asynchronous.
 
-// A step of training with so many random samples for each device.
+// A step of training with `each` random samples for each device.
 std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
                               std::int64_t each);
 // Linear(784, 512), ReLU, Linear(512, 512), ReLU, Linear(512, 10) on these
@@ -63,8 +63,8 @@ std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
 std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
                                         bool overlap, bool link);
 
-// Eight times Linear(width, width), ReLU on the device, whose values are kept,
-// or computed again by pairs.
+// Eight times Linear(width, width), ReLU on the device. Their values are kept
+// or, if `again`, computed again by pairs.
 std::shared_ptr<DataParallel> DeepNet(Device device, std::int64_t width,
                                       bool again);
 
@@ -92,8 +92,8 @@ bool SumsAsOneProcess(MpiWorld& world, AllReduceAlgorithm algorithm,
                       std::int64_t n);
 double SecondsOfSum(MpiWorld& world, const Tensor& x,
                     std::optional<AllReduceAlgorithm> algorithm);
-// What the simulator says of two processes. Their link is as star's seconds
-// show it: two transfers, one after the other.
+// The simulator's prediction for two processes. Latency and speed of their link
+// follow from star's seconds, of two transfers one after the other.
 double SimulatedOverLink(AllReduceAlgorithm algorithm, double bytes,
                          double star_of_an_eighth, double star);
 

@@ -24,9 +24,9 @@ namespace {
 struct Split {
   std::string name;
   std::function<Step(const SplitNet&)> of;
-  // For the formula, of a device: its part of the weights, and of the blocks;
-  // the numbers that the way back needs for each row and block, in units of the
-  // width; its part of the rows, and of these what is computed at a time.
+  // For the formula, per device: its part of the weights, and of the blocks;
+  // the numbers that the backward pass needs per row and block, in units of the
+  // width; its part of the rows; the part of these computed at a time.
   double weights, blocks, kept, rows, at_a_time;
 };
 
@@ -48,7 +48,7 @@ std::vector<Split> SplitsOver(const std::vector<Device>& devices) {
        1, 3, part, 1}};
 }
 
-// What the device needs that needs most.
+// The memory of the device that needs the most.
 MemoryUse MemoryOf(const Split& split, const std::function<SplitNet()>& net,
                    const std::vector<Device>& devices, const Tensor& x) {
   std::vector<std::int64_t> before;
@@ -80,7 +80,7 @@ MemoryUse MemoryOf(const Split& split, const std::function<SplitNet()>& net,
   return most;
 }
 
-// A line for each split. Returns, for each, how many bytes it moves by batch.
+// Prints a line for each split. Returns, for each, the bytes moved by batch.
 std::vector<std::vector<double>> PrintSplits(
     const std::vector<Split>& splits, const Timings& t,
     const std::function<SplitNet()>& net, const std::vector<Device>& devices,
@@ -102,7 +102,7 @@ std::vector<std::vector<double>> PrintSplits(
       its.push_back(static_cast<double>(BytesOf(step, rows, rows)));
     }
     const MemoryUse use = MemoryOf(split, net, devices, x);
-    // Weights and gradients; what is kept; and a block's gradients.
+    // Weights and gradients; the kept values; and a block's gradients.
     const double row = 4 * split.rows * w * static_cast<double>(x.size(0));
     const double formula = 16 * blocks * w * 2 * w * split.weights +
                            row * (blocks * split.blocks * split.kept +
@@ -115,7 +115,7 @@ std::vector<std::vector<double>> PrintSplits(
   return moves;
 }
 
-// Returns how many of the simulated figures are the book's.
+// Returns how many of the simulated times are equal to the book's.
 int PrintFormulas(const std::vector<SimulatedServer>& servers) {
   std::cout << "  " << Padded("160 MB", 24) << Padded("the book", -11)
             << Padded("bound", -11) << Padded("simulated", -11)
@@ -131,7 +131,7 @@ int PrintFormulas(const std::vector<SimulatedServer>& servers) {
   return equal;
 }
 
-// A line for each, with its bandwidths.
+// Prints a line for each sum, with its bandwidths.
 void PrintSums(const Timings& t, std::size_t devices, std::int64_t bytes) {
   for (const Timing& timing : t) {
     std::cout << "  " << Padded(timing.completion.label, 46)
@@ -147,8 +147,8 @@ bool Quicker(const Timing& a, const Timing& b) {
   return a.completion.value.median < b.completion.value.median;
 }
 
-// The batch from which on the first moves less. The first two numbers of each
-// are of 256 and 1024 samples; they grow linearly.
+// The batch from which on `a` moves fewer bytes than `b`. Their first two
+// numbers are for 256 and 1024 samples; they grow linearly.
 double EqualFrom(const std::vector<double>& a, const std::vector<double>& b) {
   return 256 + 768 * (a[0] - b[0]) / ((b[1] - b[0]) - (a[1] - a[0]));
 }

@@ -30,13 +30,13 @@ import tempfile
 import time
 
 LIMIT_S = 300  # for each program
-# How a rank begins to say what it has met; the first prints on the screen.
+# How a rank's message of a fault begins. The first rank prints on the screen.
 SAYS = r"^(rank \d of \d: |cannot write )"
 EPOCHS = 6
 FLAGS = ["--devices=cpu:0", "--net=lenet", f"--epochs={EPOCHS}",
          "--momentum=0.5", "--batch_size=128"]
-# mpirun takes these from the environment, so that the printed command is run as
-# it is; what they say is looked for in English.
+# mpirun takes its options from the environment, so that the printed command
+# runs as it is; the test searches for English messages.
 ENVIRONMENT = {"LC_ALL": "C.UTF-8",
                "OMPI_ALLOW_RUN_AS_ROOT": "1",
                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -51,7 +51,7 @@ exec ip netns exec d2l_b unshare --uts sh -c \\
 
 
 def tensors_hash(checkpoint):
-  """Of the tensors; what is before them also has the epochs' seconds."""
+  """Hashes only the tensors: the header also has the epochs' seconds."""
   data = pathlib.Path(checkpoint).read_bytes()
   header_bytes = struct.unpack("<Q", data[:8])[0]
   return hashlib.sha256(data[8 + header_bytes:]).hexdigest()[:16]
@@ -82,7 +82,7 @@ class Training:
         lambda: re.search(rf"^epoch +{epoch}/", self.output(), re.M))
 
   def rank(self, number):
-    """Its process."""
+    """The rank's process id."""
     wanted = f"OMPI_COMM_WORLD_RANK={number}".encode()
     children = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
     for pid in pathlib.Path(children).read_text().split():
@@ -92,7 +92,7 @@ class Training:
     raise RuntimeError(f"no rank {number}")
 
   def end(self):
-    """The exit code, and after how many seconds a rank said something."""
+    """The exit code, and the seconds until a rank printed a message."""
     begin = time.monotonic()
     said_after = None
     while self.process.poll() is None:
@@ -119,11 +119,11 @@ def stop(training, save):
 
 
 def kill_while_writing(training, save):
-  """Rank 0, with a checkpoint half written."""
+  """Kills rank 0 while it writes a checkpoint."""
   rank = training.rank(0)
 
   def being_written():
-    # It has no name before it is whole: Linux shows it as "#123 (deleted)".
+    # Linux shows a file that has no name yet as "#123 (deleted)".
     files = f"/proc/{rank}/fd"
     for number in os.listdir(files):
       with contextlib.suppress(FileNotFoundError):
@@ -153,7 +153,7 @@ def nothing(training, save):
 
 @contextlib.contextmanager
 def full_disk(directory):
-  """A folder in which one checkpoint has room, and not a second beside it."""
+  """A folder with room for one checkpoint, but not for a second one."""
   folder = directory / "full"
   folder.mkdir()
   subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1600k", "d2l", folder],
@@ -223,14 +223,14 @@ FAULTS = [
 ]
 
 
-QUICK = 3  # of them
+QUICK = 3  # with --quick: the first ones
 
 
 # ---- The table.
 
 
 def message_of(output):
-  """What a rank and mpirun say, each in one line, without folders."""
+  """The messages of a rank and of mpirun, each in one line, without folders."""
   said = [re.search(SAYS + r".*?(?=^\S|\Z)", output, re.M | re.S),
           re.search(r"^mpirun noticed.*?$", output, re.M)]
   lines = [" ".join(each.group(0).split()).split(". Unless it")[0]
@@ -239,13 +239,13 @@ def message_of(output):
 
 
 def command_in(output):
-  """The last one after "Go on"."""
+  """The last command after "Go on"."""
   found = re.findall(r"^[^\n]*Go on[^\n]*\n  (.*)$", output, re.M)
   return found[-1] if found else None
 
 
 def try_fault(arguments, place, fault, directory, unbroken):
-  """The cells of a row behind the fault's name."""
+  """The cells of a row, after the fault's name."""
   with place(directory) as (folder, options):
     save = folder / "x.safetensors"
     command = ["mpirun", *options, "-np", "2", arguments.train, *FLAGS,
@@ -272,7 +272,7 @@ def try_fault(arguments, place, fault, directory, unbroken):
              f"{said_after:.1f} s" if said_after else "-",
              f"{ended_after:.1f} s", str(code), said]
     if fault is nothing:
-      # It has gone on to the end, and goes on once more from what it had saved.
+      # It has trained to its end, and resumes once more from its checkpoint.
       to_its_end = f"epoch {EPOCHS}/{EPOCHS}" in output
       cells[:3] = ["rank 0", "at its write",
                    "trains to its end" if to_its_end else "BROKE OFF"]
@@ -282,7 +282,7 @@ def try_fault(arguments, place, fault, directory, unbroken):
       resume = f"mpirun -np 2 {arguments.train} --resume={copy}"
     elif resume is None:
       return [*cells, "NOT POSSIBLE: no command printed"]
-  # What was cut off goes on where both ranks are: on this host.
+  # A training that was cut off resumes with both ranks on this host.
   again = Training(shlex.split(resume), directory)
   resumed_code, _ = again.end()
   print(f"---- {resume}\n{again.output()}", file=sys.stderr)

@@ -42,7 +42,7 @@ std::string Mebibytes(std::int64_t bytes) {
   return bytes < 0 ? "unknown" : absl::StrFormat("%d", bytes >> 20);
 }
 
-// Of a process that may be somebody else's.
+// The name of a process, which may be another user's.
 std::string ProcessName(std::int64_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/comm"));
   std::string name;
@@ -72,7 +72,7 @@ absl::StatusOr<Rows> Query(const std::string& what) {
   return rows;
 }
 
-// -1 for "[N/A]", which parts of a GPU (MIG) and some drivers answer.
+// -1 for "[N/A]", which some drivers, and parts of a GPU (MIG), report.
 std::int64_t Number(const std::string& field) {
   std::int64_t number = -1;
   return absl::SimpleAtoi(field, &number) ? number : -1;

@@ -2,7 +2,7 @@
 //
 //   std::cout << InventoryTable(MachineGpus(&note), TableDevices(0.05));
 //
-// For the thread that runs a cell.
+// The thread that runs a cell calls these.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_INVENTORY_H_
 #define D2L_CHAPTERS_MULTI_GPU_INVENTORY_H_
@@ -30,21 +30,21 @@ struct DeviceState {
   std::vector<DeviceProcess> processes;
 };
 
-// The devices of this process. The load of a device is the part of the given
-// seconds, at some hundred moments, in which its default stream had work. The
-// memory is what this process has taken.
+// The devices of this process. The load of a device is the part of a hundred
+// moments, in the given seconds, at which its default stream had work. The
+// memory is that of this process.
 std::vector<DeviceState> TableDevices(double seconds);
 
-// All GPUs of the machine, with their other users, by nvidia-smi, which comes
-// with the driver. It numbers them by itself: CUDA_VISIBLE_DEVICES does not
-// hide or renumber them. Internal, with what it says, if it fails.
+// All GPUs of the machine, with their other users, from nvidia-smi, which comes
+// with the driver. Its numbers are its own: CUDA_VISIBLE_DEVICES does not hide
+// or renumber them. If it fails, the error is Internal, with its message.
 absl::StatusOr<std::vector<DeviceState>> NvidiaSmiGpus();
 
-// The same if there is a real GPU in the device table. *note: a sentence if
-// that fails.
+// The same if there is a real GPU in the device table. *note is set to a
+// sentence if nvidia-smi fails.
 std::vector<DeviceState> MachineGpus(std::string* note);
 
-// 80 columns.
+// The table, in 80 columns.
 std::string InventoryTable(const std::vector<DeviceState>& devices);
 
 }  // namespace d2l::multi_gpu

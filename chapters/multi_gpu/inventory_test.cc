@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Stands for the machine's nvidia-smi while it lives.
+// Replaces the machine's nvidia-smi while it lives.
 class FakeNvidiaSmi {
  public:
   explicit FakeNvidiaSmi(const std::string& script) {
@@ -42,7 +42,7 @@ class FakeNvidiaSmi {
   const std::string path_ = std::getenv("PATH");
 };
 
-// The second is a part of a GPU, whose load is not known.
+// The second line is a part of a GPU (MIG), whose load is not known.
 TEST(NvidiaSmi, IsReadWithItsProcesses) {
   const FakeNvidiaSmi smi(R"(
 [ "$2" = --format=csv,noheader,nounits ] || exit 2

@@ -1,5 +1,5 @@
-// The lesson from outside: results, ids and exit code on one, two and three
-// devices; what it prints of itself. Never speed.
+// Tests the lesson as a program: results, ids and exit code on one, two and
+// three devices, and the code that it prints. No test checks its speed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The cells of networks and of several machines, and what their processes do.
+// The cells of networks and of several machines, and their processes.
 
 #include <algorithm>
 #include <chrono>
@@ -31,8 +31,8 @@ constexpr char kNetworksProbe[] = "multi_gpu/networks";
 constexpr double kArray = 160e6;  // bytes
 
 // On how many of the first `workers` devices the schedule leaves the sum of
-// their arrays, bit for bit: of whole numbers, which no order rounds. Without
-// copies it only adds.
+// their arrays, bit for bit. These are whole numbers, whose sums are exact in
+// any order. Without `copies` only the additions are made.
 int Right(const CollectiveSchedule& schedule, int workers, bool copies) {
   constexpr std::int64_t kLength = 1'003;
   std::vector<Tensor> data;
@@ -59,7 +59,7 @@ int Right(const CollectiveSchedule& schedule, int workers, bool copies) {
       [&](const Tensor& x) { return ToVector<float>(x) == expected; }));
 }
 
-// How many devices are right, with the copies and without.
+// How many devices have the right sum, with the copies and without.
 std::vector<double> OnFourDevices(const std::vector<std::string>&) {
   const absl::Status made = InitializeDevices("cpu:0,cpu:1,cpu:2,cpu:3");
   if (!made.ok()) throw std::runtime_error(std::string(made.message()));
@@ -72,7 +72,7 @@ std::vector<double> OnFourDevices(const std::vector<std::string>&) {
   return right;
 }
 
-// Prints a line of the table, and draws how busy so many links are.
+// Prints a line of the table, and draws how busy `links` links are.
 double Print(Cell& cell, const Phrase& row, const Topology& topology,
              const CollectiveSchedule& schedule, int workers, int links = 0) {
   const Simulation run = Simulate(topology, schedule, kArray);
@@ -116,9 +116,9 @@ constexpr AllReduceAlgorithm kShown[] = {AllReduceAlgorithm::kStar,
                                          AllReduceAlgorithm::kSplit,
                                          AllReduceAlgorithm::kRing};
 
-// In each of two processes. The first returns how many algorithms gave the bits
-// of two devices of its own, and for each round the times: of an eighth by
-// star, then of all by each algorithm and by MPI_Allreduce.
+// Runs in each of two processes. The first returns how many algorithms gave the
+// bits of two devices of one process, and the times of each round: of an eighth
+// by star, then of the whole by each algorithm and by MPI_Allreduce.
 std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
   const absl::Status made = InitializeDevices("cpu:0,cpu:1");
   if (!made.ok()) throw std::runtime_error(std::string(made.message()));
@@ -132,7 +132,7 @@ std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
   const Tensor part = Zeros({n / 8}, cpu0), whole = Zeros({n}, cpu0);
   std::vector<double> returned = {static_cast<double>(equal)};
   for (int round = 0; round <= kRounds; ++round) {
-    if (round == 1) returned.resize(1);  // the first was to warm up
+    if (round == 1) returned.resize(1);  // the first round is the warm-up
     returned.push_back(SecondsOfSum(*world, part, AllReduceAlgorithm::kStar));
     for (const AllReduceAlgorithm algorithm : kShown) {
       returned.push_back(SecondsOfSum(*world, whole, algorithm));
@@ -146,7 +146,7 @@ std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
     RegisterProbe(kProbe, OneOfTwo) &&
     RegisterProbe(kNetworksProbe, OnFourDevices);
 
-// The status says why there are no two processes here, and what to type.
+// The status says why two processes cannot run here, and what to type.
 absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
   if (MpiWorld::BuiltIn() &&
       RunProgram("mpirun", {"--version"}).exit_code == 0) {

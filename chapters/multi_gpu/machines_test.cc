@@ -1,4 +1,4 @@
-// The cell of several machines, where there is MPI.
+// Tests the cell of several machines, if MPI is there.
 
 #include <string>
 #include <vector>

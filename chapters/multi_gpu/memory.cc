@@ -58,7 +58,7 @@ std::unique_ptr<DataParallel> OnDevices(std::unique_ptr<nn::Module> net,
 }
 
 // %%
-// The losses of some steps with a batch.
+// The losses of `steps` steps with a batch.
 std::vector<double> Train(DataParallel& net, const Batch& batch, int steps) {
   std::vector<double> losses;
   for (int i = 0; i < steps; ++i) {
@@ -69,7 +69,7 @@ std::vector<double> Train(DataParallel& net, const Batch& batch, int steps) {
   return losses;
 }
 
-// As if each device had no more memory: returns what it says, or nothing.
+// Trains with this much memory per device. Returns the error, or nothing.
 std::string TrainWithin(std::int64_t bytes, const nn::Module& net,
                         const std::vector<Device>& devices, Shard shard,
                         const Batch& batch) {
@@ -88,7 +88,7 @@ std::string TrainWithin(std::int64_t bytes, const nn::Module& net,
   }
   return said;
 }
-// What training costs, on the first device.
+// The costs of training, on the first device.
 struct Cost {
   std::vector<double> losses;
   MemoryUse measured, predicted;
@@ -121,7 +121,7 @@ Cost CostOf(const nn::Module& net, const std::vector<Device>& devices,
   return cost;
 }
 
-// Also trains on devices with less memory than the network takes whole.
+// Also trains on devices with less memory than the unsharded network needs.
 void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
                  const nn::Module& net, const std::vector<Device>& devices,
                  const Batch& batch) {

@@ -22,16 +22,16 @@ namespace d2l::profiling {
 
 // hardware.cc
 
-// `count` numbers of x, in bursts of so many side by side.
+// The sum of `count` numbers of x, in bursts of `burst` adjacent numbers.
 std::uint64_t SumBursts(const std::vector<std::uint64_t>& x, int burst,
                         int count);
-// The product of all; the size is a multiple of 8. chains: 1, 2, 4 or 8.
+// The product of all; x.size() is a multiple of 8. chains: 1, 2, 4 or 8.
 float Product(const std::vector<float>& x, int chains);
-// Two threads, each with a counter; the other's is so many numbers further. On
-// the first and the last of these CPUs.
+// Two threads, on the first and last of these CPUs, each increment a counter
+// `times` times; the second counter is `apart` numbers behind the first.
 void CountInTwo(std::atomic<std::int64_t>* counters, int apart, int times,
                 const std::vector<int>& cpus);
-// The sum of the numbers from 128 on, with a branch for each and without.
+// The sum of the numbers of at least 128, with a branch for each and without.
 std::int64_t SumOfLarge(const std::vector<std::uint8_t>& x);
 std::int64_t SumOfLargeUnbranched(const std::vector<std::uint8_t>& x);
 
@@ -42,14 +42,14 @@ int WidestVector();
 // y += a * x, with vectors of 1, 2, 4, 8 or 16 floats, at most the widest. n is
 // a multiple of 16.
 void AddScaled(int lanes, float a, const float* x, float* y, std::size_t n);
-// The sums of n numbers from the first on, in a thread for each of x; so many
-// times, with so many operations for each number. n is a multiple of 64.
+// A thread for each vector of x adds up its n numbers from `first` on, `times`
+// times, with `operations` operations per number. n is a multiple of 64.
 void SumInThreads(const std::vector<std::vector<float>>& x, std::size_t first,
                   std::size_t n, int times, int operations);
 
 // storage.cc and packets.cc
 
-// An open file or socket, which it closes.
+// Owns an open file or socket: the destructor closes it.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -63,25 +63,25 @@ class Descriptor {
   int fd_;
 };
 
-// A file in the folder for temporary files, whose name is removed already.
+// A file in the folder for temporary files, whose name is already removed.
 struct TemporaryFile {
   std::int64_t bytes;
   bool in_memory;     // on a tmpfs
   Descriptor cached;  // reads through the page cache
-  Descriptor direct;  // and past it; -1 if that is refused
+  Descriptor direct;  // reads past it; -1 if that is refused
 };
 
-// Of so many bytes, a multiple of 1 MiB. Throws std::system_error or, if the
-// disk has less than twice as much free, std::runtime_error.
+// bytes is a multiple of 1 MiB. Throws std::system_error or, if the disk has
+// less than twice as much free, std::runtime_error.
 TemporaryFile MakeTemporaryFile(std::int64_t bytes);
 
-// Reads 4 KiB at random places of the first `bytes`, so many at a time. Throws
-// std::runtime_error if one could not be read.
+// Reads 4 KiB at random places of the first `bytes`, `at_a_time` at a time.
+// Throws std::runtime_error if one could not be read.
 void ReadBlocks(int file, std::int64_t bytes, int reads, int at_a_time);
 
 // A connection to a thread of this program, over 127.0.0.1. The thread answers
 // with a byte when it has all bytes of a message. Throws std::system_error,
-// also where an answer does not come within five seconds.
+// also if an answer does not come within five seconds.
 class Loopback {
  public:
   enum class Protocol { kTcp, kUdp };
@@ -91,7 +91,7 @@ class Loopback {
   Loopback(const Loopback&) = delete;
   Loopback& operator=(const Loopback&) = delete;
 
-  // Sends a message of so many bytes in pieces of at most `piece`, and waits
+  // Sends a message of `bytes` bytes in pieces of at most `piece`, and waits
   // for the answer.
   void Exchange(int bytes, int piece);
 
@@ -117,9 +117,9 @@ void Precision(Cell& cell);
 void Packets(Cell& cell);
 void StorageQueue(Cell& cell);
 
-// Of these cells: bytes that no cache holds for long, or what a quarter of the
-// free memory allows; and a line for a place of a sweep: how long each of
-// `count` took that were timed there.
+// For these cells. LargeBytes: more than a cache holds for long, but at most a
+// quarter of the free memory. PrintAt: a line for a place of a sweep, with the
+// time of each of the `count` operations that were timed there.
 std::int64_t LargeBytes(const Cell& cell);
 void PrintAt(const std::string& place, const Timings& timings, int count);
 

@@ -1,4 +1,4 @@
-// What the warps of a kernel ask of memory, counted without a GPU.
+// Counts the memory requests of a kernel's warps, without a GPU.
 //
 //   const WarpLoads loads = LoadsOf(SumRows, 64);
 //   loads.sectors / loads.requests;  // 32 sectors a request
@@ -18,15 +18,15 @@ using SumKernel = void (*)(float* sums, const float* x, int n);
 void SumColumns(float* sums, const float* x, int n);
 void SumRows(float* sums, const float* x, int n);
 
-// Of the matrix: small whole numbers, whose sums are exact.
+// An element of the matrix: small whole numbers, whose sums are exact.
 float Element(int row, int column);
 
 // The loads of the matrix.
 struct WarpLoads {
   std::int64_t requests = 0;  // 0 in a build with a sanitizer: not counted
-  std::int64_t bytes = 0;     // that the lanes asked for
+  std::int64_t bytes = 0;     // that the lanes requested
   std::int64_t sectors = 0;   // of 32 bytes, that were touched
-  std::vector<std::int64_t> first;  // what DrawSectors takes
+  std::vector<std::int64_t> first;  // for DrawSectors
   std::vector<float> sums;
 };
 WarpLoads LoadsOf(SumKernel kernel, int n);

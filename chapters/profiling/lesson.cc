@@ -35,7 +35,7 @@ Figure Report(Cell& cell, const Phrase& label, Device device,
   return cell.Report(Sampled(label, MeasuredOn(device), "s", seconds));
 }
 
-// A size at which ten products take about `seconds` on this thread, measured.
+// Measures at which size ten products take about `seconds` on this thread.
 int FittedSize(double seconds) {
   constexpr int kProbe = 256;
   const std::vector<float> x = HostRandn(kProbe * kProbe);
@@ -45,7 +45,7 @@ int FittedSize(double seconds) {
   return std::clamp(static_cast<int>(n) / 100 * 100, 100, 10000);
 }
 
-// 10000, as in the course, where there is time for it.
+// 10000, as in the course, if there is time for it.
 int LargeSize(const Cell& cell) {
   if (cell.size() == Size::kLarge) return 10000;
   return FittedSize(cell.size() == Size::kCourse ? 0.2 : 0.01);
@@ -189,8 +189,8 @@ void LargeOnTheDevice(Cell& cell) {
 }
 // %%
 
-// The time of a load, by how much memory the program goes through; /sys says
-// where the caches end.
+// The time of a load, by how much memory the program goes through; with a line
+// at each cache's size, from /sys.
 Drawing LatencyPlot(const LatencyOptions& options) {
   std::vector<double> bytes, seconds;
   for (const SizeLatency& point :

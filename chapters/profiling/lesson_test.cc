@@ -1,5 +1,5 @@
-// The lesson from outside: results, ids and exit code on one, two and three
-// devices, and what it prints of itself. Never speed.
+// Tests the lesson as a program: results, ids and exit code on one, two and
+// three devices, and the code that it prints. No test checks its speed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(Lesson, PrintsHowLongEnqueueingAndWorkingTook) {
                             "  matmul +100 .* each .* each\n"));
 }
 
-// It repeats little, so that the trace that the README suggests opens.
+// The cell repeats little, so that the README's trace stays small.
 TEST(Lesson, TheTraceOfTheFirstProfileIsSmall) {
   const std::string trace = ::testing::TempDir() + "/small.trace.json";
   const ProgramResult run = RunProgram(

@@ -59,7 +59,7 @@ std::optional<Process> ParseProcess(absl::string_view stat) {
       !absl::SimpleAtoi(words[12], &kernel)) {
     return {};
   }
-  // Doubles: sums of whatever the file says cannot overflow.
+  // Doubles, so that no numbers in the file can make the sum overflow.
   return Process{Printable(stat.substr(open + 1, close - open - 1)),
                  static_cast<double>(user) + static_cast<double>(kernel)};
 }
@@ -72,7 +72,7 @@ std::map<int, Process> ReadProcesses(const std::string& root) {
   for (; !error && entry != end; entry.increment(error)) {
     int pid = 0;
     if (!absl::SimpleAtoi(entry->path().filename().string(), &pid)) continue;
-    // It may have ended since.
+    // The process may have ended since.
     const std::optional<Process> process =
         ParseProcess(ReadFile(entry->path().string() + "/stat"));
     if (process && pid != getpid()) processes[pid] = *process;
@@ -80,13 +80,13 @@ std::map<int, Process> ReadProcesses(const std::string& root) {
   return processes;
 }
 
-// What they used from one reading to the other, `seconds` apart.
+// What the processes used between two readings, `seconds` apart.
 void Compare(const std::map<int, Process>& before,
              const std::map<int, Process>& after, double seconds,
              MachineLoad* load) {
   const double ticks = seconds * static_cast<double>(sysconf(_SC_CLK_TCK));
   for (const auto& [pid, process] : after) {
-    // A process that is new has used all its time since.
+    // A new process has used all its time since the first reading.
     const auto old = before.find(pid);
     const double used = old == before.end() ? 0 : old->second.ticks;
     const double cores = (process.ticks - used) / ticks;
@@ -169,7 +169,7 @@ MachineLoad LookAtMachine(const LookOptions& options) {
   } else {
     const Timer timer;
     const LoadWatch watch;
-    // The length of the measurement; nothing is waited for.
+    // The measurement lasts this long; the sleep waits for no event.
     std::this_thread::sleep_for(kWindow);
     load.other = watch.Seen();
     seconds = timer.Seconds();

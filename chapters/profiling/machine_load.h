@@ -1,4 +1,4 @@
-// Who else uses the machine, and would spoil what is measured on it.
+// Finds out who else uses the machine, and would spoil measurements.
 //
 //   const MachineLoad load = LookAtMachine({});
 //   std::cout << load.ToText();
@@ -7,8 +7,8 @@
 // A LoadWatch (common/lesson/cell/other_load.h) gives what other programs used
 // in 200 ms; /proc, where they are visible, names them; nvidia-smi, where it is
 // installed, names the processes that use a GPU. Containers and virtual
-// machines hide part of this: what is not known is said to be so, and never
-// taken for quiet.
+// machines hide part of this: the report says what is not known, and never
+// takes it for quiet.
 //
 // Thread-safe; takes a little longer than the 200 ms. Errors are reported in
 // the result.
@@ -34,8 +34,8 @@ struct ProcessLoad {
 struct MachineLoad {
   std::optional<double> load_average;  // of the last minute
   std::optional<OtherLoad> other;      // nothing: not known
-  // Of the other processes in /proc, at most three, the busiest first; all of
-  // them together.
+  // At most three of the other processes in /proc, the busiest first; the cores
+  // that all of them use together.
   std::vector<ProcessLoad> processes;
   double visible = 0;
   // "train (pid 77), 900 MiB": the other processes that use a GPU.

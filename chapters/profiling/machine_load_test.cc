@@ -29,7 +29,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-// A folder that stands for "/", and a script that stands for nvidia-smi.
+// A folder in place of "/", and a script in place of nvidia-smi.
 class FakeMachine {
  public:
   FakeMachine() {

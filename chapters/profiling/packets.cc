@@ -1,4 +1,4 @@
-// Cell: what a message costs, whatever is in it.
+// Cell: the cost of a message that does not depend on its bytes.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -24,7 +24,7 @@
 namespace d2l::profiling {
 namespace {
 
-// What the call returned, unless it failed.
+// Returns the call's result. Throws if it failed.
 int Check(ssize_t result, const char* call) {
   if (result >= 0) return static_cast<int>(result);
   throw std::system_error(errno, std::generic_category(),
@@ -57,12 +57,12 @@ std::pair<Descriptor, Descriptor> Connected(bool tcp) {
     Check(getsockname(to.get(), generic, &length), "getsockname");
   };
   bind_to_a_free_port(server);
-  // Of TCP, the system makes the connection before it is accepted.
+  // With TCP, the system makes the connection before it is accepted.
   Check(connect(client.get(), generic, length), "connect");
   if (tcp) {
     Descriptor accepted(
         Check(accept4(server.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept"));
-    // What is written is sent at once.
+    // Written bytes are sent at once.
     SetOption(client, IPPROTO_TCP, TCP_NODELAY, 1);
     SetOption(accepted, IPPROTO_TCP, TCP_NODELAY, 1);
     return {std::move(client), std::move(accepted)};
@@ -103,7 +103,7 @@ void Loopback::Exchange(int bytes, int piece) {
 }
 // %%
 
-// The other side, a thread of its own.
+// The other side, which runs in its own thread.
 void Loopback::Answer() {
   const int socket = ends_.second.get();
   std::vector<char> arrived(kLargest);

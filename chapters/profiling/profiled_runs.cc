@@ -54,10 +54,10 @@ ProfiledRuns RunProfiled(Cell& cell, const Phrase& label, Device device,
           span.kind == ProfiledKind::kView) {
         requests += seconds;
       } else if (span.kind == ProfiledKind::kQueueFull) {
-        requests -= seconds;  // within one of them
+        requests -= seconds;  // within a request
       }
     }
-    // The profiler makes requests longer, and a full queue the calls.
+    // The profiler makes requests longer, and a full queue makes calls longer.
     enqueueing[i] = Part(std::min(returned, requests),
                          returned < requests ? total[i] : with_profiler);
     on_device[i] = Part(device_time, with_profiler);

@@ -1,5 +1,5 @@
-// Work that is run several times with a profiler and without, what the profiles
-// say, and times in words.
+// Runs work several times with a profiler and without, prints the profiles, and
+// writes times in words.
 //
 //   const ProfiledRuns runs = RunProfiled(cell, "3x3", device, [&] { … });
 //   PrintAverages(cell, KeyAverages(runs.last));
@@ -20,8 +20,7 @@ namespace d2l::profiling {
 
 // Seconds of each repeat, summarised. All are reported as figures of the cell.
 struct ProfiledRuns {
-  // Until the calls had returned, without what they waited for room in a full
-  // queue.
+  // Until the calls had returned, less their wait for room in a full queue.
   Figure enqueueing;
   // Until the work was done; without the profiler, whose time would count.
   Figure total;

@@ -2,7 +2,7 @@
 // return when all is enqueued, unless they say that they wait. "Host" is the
 // library call on this thread, which returns when it is done.
 //
-// Used by one thread, as the tensors that they are given.
+// Used by one thread, like the tensors that they get.
 
 #ifndef D2L_CHAPTERS_PROFILING_PROGRAMS_H_
 #define D2L_CHAPTERS_PROFILING_PROGRAMS_H_
@@ -19,8 +19,8 @@
 
 namespace d2l::profiling {
 
-// Threads that compute nothing, on every core, while it lives: what another
-// program's load does to a measurement.
+// Keeps threads busy while it lives, to show what another program's load does
+// to a measurement.
 //
 //   {
 //     const BusyCores others(4);
@@ -28,7 +28,7 @@ namespace d2l::profiling {
 //   }
 class BusyCores {
  public:
-  // Returns when all threads are at it.
+  // Returns when all threads are running.
   explicit BusyCores(int threads) {
     for (int i = 0; i < threads; ++i) {
       threads_.emplace_back([this] {
@@ -55,7 +55,7 @@ class BusyCores {
 // Runs `work`; the profiler keeps what it does.
 void Profiled(Profiler& profiler, const std::function<void()>& work);
 
-// x @ x.T, so many times.
+// Computes x @ x.T, `count` times.
 Tensor Products(const Tensor& x, int count);
 // On the host: the transpose of an n x n matrix, and x @ x.T.
 std::vector<float> Transposed(const std::vector<float>& x, int n);
@@ -69,20 +69,20 @@ std::vector<float> HostProducts(const std::vector<float>& x,
 // (x @ x.T) * (x @ x.T) + x a hundred times, in 300 operations; waits.
 Tensor HundredTimes(const Tensor& x);
 
-// A random (10, 10) tensor and its product with itself, so many times.
+// Makes a random (10, 10) tensor and its product with itself, `count` times.
 std::pair<Tensor, Tensor> RandAndMultiply(int count, Device device);
 // Fills `vec`, which has (10, 10) rows, and multiplies it by itself.
 Tensor FillOnTheDevice(int times, Tensor& vec);
-// Fills it on the host; waits.
+// Fills `vec` on the host; waits.
 void FillOnTheHost(int times, Device device, std::vector<float>* vec);
 
-// Of 100 small tensors and `count` hundreds of them, the products b[i][j] *
-// a[j]; on the device or, as in the course, copied to the host when each is
+// The products b[i][j] * a[j] of 100 small tensors a[j] and `count` hundreds of
+// others; on the device or, as in the course, each copied to the host when
 // done.
 struct Hundreds {
   Hundreds(int count, Device device);
 
-  // What came of b[i][j], or, with j = -1, of all of b[i].
+  // Stores the product of b[i][j] or, with j = -1, of all of b[i].
   void Put(int i, int j, const Tensor& product, bool to_host);
 
   std::vector<Tensor> a;
@@ -90,11 +90,11 @@ struct Hundreds {
   Tensor on_device;  // (count, 10, 10, 100)
   std::vector<float> on_host;
 };
-// anew: stacks a[j] for each hundred.
+// anew: stacks a[j] again for each hundred.
 void Stacked(Hundreds& h, bool to_host, bool anew = false);
 void DoubleLoop(Hundreds& h, bool to_host);
 
-// Each row times 2, in one operation or in one for each.
+// Each row times 2, in one operation or in one operation per row.
 Tensor Doubled(const Tensor& all);
 Tensor DoubledByRow(const Tensor& all);
 // The sum of all rows.

@@ -23,7 +23,7 @@ namespace d2l::profiling {
 namespace {
 
 constexpr char kProbe[] = "profiling/cold_start";
-// A third of them counts beside other load.
+// If other programs run, only a third of the processes counts.
 constexpr int kProcesses = 27;
 constexpr int kNextCalls = 100;
 
@@ -44,7 +44,7 @@ std::vector<double> Probe(const std::vector<std::string>& arguments) {
   const int products = std::stoi(arguments.at(1));
   const std::vector<float> x_host = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   Tensor x, y;
-  // Until `count` products are done.
+  // The time until `count` products are done.
   const auto run = [&](int count) {
     const UndisturbedTimer timer;
     if (where == "host") {
@@ -80,7 +80,7 @@ std::vector<double> Probe(const std::vector<std::string>& arguments) {
 
 [[maybe_unused]] const bool registered = RegisterProbe(kProbe, Probe);
 
-// The list that makes `where` the only device of the new process.
+// The device list that makes `where` the only device of the new process.
 std::string SpecOf(const std::string& where) {
   if (where == "host") return where;
   for (const DeviceInfo& info : Devices()) {

@@ -49,7 +49,7 @@ TemporaryFile MakeTemporaryFile(std::int64_t bytes) {
   if (file.get() < 0) fail("no file");
   Descriptor direct(open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
   unlink(path.c_str());
-  // Nothing that a disk could compress.
+  // Random numbers, which a disk cannot compress.
   std::vector<std::uint32_t> words(kMiB / sizeof(std::uint32_t));
   std::mt19937 generator(1);
   for (std::int64_t at = 0; at < bytes; at += kMiB) {
@@ -91,7 +91,7 @@ namespace {
 // From the disk and from the page cache, with 1 to 8 reads at a time.
 std::vector<Timings> SweepQueues(Cell& cell, const TemporaryFile& file,
                                  int reads) {
-  // If the file system refuses to, the page cache answers for the disk.
+  // If the file system refuses direct reads, the page cache replaces the disk.
   const int cache = file.cached.get();
   const int disk = file.direct.get() < 0 ? cache : file.direct.get();
   std::vector<Timings> sweep;

@@ -112,7 +112,7 @@ struct SizePoint {
   }
 };
 
-// Prints a line for each size as well.
+// Also prints a line for each size.
 std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
                                   const std::vector<int>& sizes) {
   std::vector<SizePoint> points;
@@ -140,7 +140,7 @@ std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
   return points;
 }
 
-// The first question.
+// Judges the first question.
 void JudgeSizes(Cell& cell, Device device,
                 const std::vector<SizePoint>& points) {
   const SizePoint &small = points.front(), &large = points.back();

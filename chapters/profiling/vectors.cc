@@ -15,7 +15,7 @@
 #include "common/base/machine.h"
 #include "common/lesson/cell/cell.h"
 
-// Compiles what follows once for each kind of vector.
+// Compiles the code below once for each kind of vector.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "chapters/profiling/vectors.cc"
 #include "hwy/foreach_target.h"
@@ -171,8 +171,8 @@ void Vectors(Cell& cell) {
 
 namespace {
 
-// Sums in all cores with 1, 8 and 64 operations for each number. numbers: of
-// each core; set to how many that were.
+// Times sums in all cores with 1, 8 and 64 operations for each number. *numbers
+// is set to how many numbers each core added up.
 std::vector<Timings> SweepOperations(Cell& cell, int cores,
                                      std::size_t* numbers) {
   constexpr std::size_t kCached = 4096;  // 16 KiB: in each core's L1 cache

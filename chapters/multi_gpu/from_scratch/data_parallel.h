@@ -5,7 +5,7 @@
 //   ReplicaSet replicas = Replicate(LeNet().init(devices[0]), devices);
 //   TrainBatch(LeNet(), images, labels, replicas, 0.2);
 //
-// For the thread that runs a cell; asynchronous, like the operations.
+// The thread that runs a cell calls these asynchronous functions.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_FROM_SCRATCH_DATA_PARALLEL_H_
 #define D2L_CHAPTERS_MULTI_GPU_FROM_SCRATCH_DATA_PARALLEL_H_
@@ -43,7 +43,7 @@ ReplicaSet Replicate(const Params& params, const std::vector<Device>& devices);
 // The sum of the tensors, one on each device, in each of them: added on the
 // first device, in order, and copied back.
 void BookAllReduce(std::vector<Tensor>& data);
-// The book's first, which leaves it on the first device.
+// The book's first version, which leaves the sum on the first device.
 void RebindingAllReduce(std::vector<Tensor> data);
 
 using AllReducer = std::function<void(std::vector<Tensor>&)>;
@@ -58,12 +58,12 @@ double Distance(const ReplicaSet& replicas);
 
 // The summed gradients of a batch, by device. The devices have shards in
 // proportion to the plan. The last device is `slow` times as slow: it computes
-// its own so often.
+// its gradients so often.
 std::vector<Params> SlowStep(const ScratchNet& net, const Batch& batch,
                              const ReplicaSet& replicas,
                              const std::vector<int>& plan, int slow);
 
-// The part of the data that a network has right, by its outputs for images.
+// The part of the data that `net`, from images to outputs, classifies right.
 double Accuracy(const std::function<Tensor(const Tensor&)>& net,
                 const Dataset& data, Device device);
 

@@ -47,8 +47,8 @@ TEST(BookAllReduce, LeavesTheSumEverywhere) {
   }
 }
 
-// The moves in order, on a number for each chunk of each rank: whether the
-// first `workers` end with the sum of all.
+// Makes the moves in order, on a number for each chunk of each rank. Expects
+// that the first `workers` ranks end with the sum of all.
 void ExpectSums(const CollectiveSchedule& schedule, int workers) {
   const int ranks = schedule.ranks(), chunks = schedule.chunks();
   std::vector<std::vector<std::int64_t>> held(
@@ -135,7 +135,7 @@ TEST(ThreeSplits, AreOneDevice) {
   }
 }
 
-// By hand, for two devices and one block of 10 x 14 and 14 x 10.
+// Computed by hand, for two devices and one block of 10 x 14 and 14 x 10.
 TEST(BytesMoved, AreThoseOfTheSplit) {
   const std::vector<Device> devices = DevicesFor(2);
   if (devices[0] == devices[1]) GTEST_SKIP() << "there is one device";

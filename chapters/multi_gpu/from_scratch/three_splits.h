@@ -9,7 +9,7 @@
 // mean of the squared differences from a target. The batch is on the first
 // device; all that a step moves from there on is counted (BytesMoved).
 //
-// For the thread that runs a cell.
+// The thread that runs a cell calls these.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_FROM_SCRATCH_THREE_SPLITS_H_
 #define D2L_CHAPTERS_MULTI_GPU_FROM_SCRATCH_THREE_SPLITS_H_
@@ -38,7 +38,7 @@ using Step =
 // All gradients on the host, joined.
 std::vector<float> OnHost(const SplitGradients& gradients);
 
-// On one device: what the others have to equal.
+// On one device. The other splits must have the same result.
 Step OneDevice(const SplitNet& net);
 // Layers: block i on device i * devices / blocks, for micro-batches in turn,
 // all forward, then all back.
@@ -62,7 +62,7 @@ class BytesMoved : public OpListener {
   std::int64_t bytes_ = 0;
 };
 
-// What a step moves.
+// The bytes that a step moves.
 std::int64_t BytesOf(const Step& step, const Tensor& x, const Tensor& target);
 
 }  // namespace d2l::multi_gpu

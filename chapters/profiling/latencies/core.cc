@@ -22,13 +22,13 @@ std::vector<double> SampleBranches(const std::vector<std::uint8_t>& taken,
                                    const Budget& budget) {
   std::size_t at = 0;
   return SampleBatches(budget, [&](std::int64_t n) {
-    // In registers: not what the lambda refers to.
+    // Locals stay in registers; captured variables may not.
     std::int64_t ones = 0;
     std::int64_t zeros = 0;
     const Timer timer;
     for (std::int64_t i = 0; i < n; ++i) {
       at = (at + 1) % kBranches;
-      // Without these the compiler would add without a branch.
+      // Without the asm statements the compiler would add without a branch.
       if (taken[at] != 0) {
         asm volatile("" : "+r"(ones));
         ++ones;
@@ -44,7 +44,7 @@ std::vector<double> SampleBranches(const std::vector<std::uint8_t>& taken,
 }  // namespace
 
 Measurement MeasureAddition(const Budget& budget) {
-  // Not known to the compiler, which can fold nothing.
+  // The compiler does not know the value, so it cannot fold the additions.
   volatile double one = 1;
   std::vector<double> samples = SampleBatches(budget, [&](std::int64_t n) {
     const double step = one;

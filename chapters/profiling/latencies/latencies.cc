@@ -23,7 +23,7 @@ constexpr double kNano = 1e-9;
 // How many measurements share the time.
 constexpr int kMeasurements = 9;
 
-// Runs `measure`, which sets the results. What it throws is the reason why
+// Runs `measure`, which sets the results. If it throws, the exception says why
 // there are none.
 void Try(const std::function<void()>& measure,
          const std::vector<Measurement*>& results) try {
@@ -86,7 +86,7 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
 std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
   std::string table = Line("", Padded("the book", -10), Padded("yours", 27),
                            Padded("ratio", -10));
-  // The reasons, with the rows above one another that share it.
+  // The reasons, each with the adjacent rows that share it.
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const auto& [what, book, book_text, yours] : rows) {
     const std::string figure = absl::StrFormat("%g ns", book / kNano);

@@ -7,8 +7,8 @@
 //   const std::vector<LatencyRow> rows = MeasureLatencies(TryGpu(), options);
 //   std::cout << LatencyTable(rows, true) << LatencyNotes(rows);
 //
-// Every figure of yours is measured in the call and is a median of samples.
-// What could not be measured has a reason instead.
+// Every figure of yours is measured in the call and is a median of samples. A
+// row that could not be measured has a reason instead.
 //
 // The functions are thread-safe, but two measurements at once spoil each other.
 
@@ -41,8 +41,8 @@ struct LatencyOptions {
   std::int64_t max_buffer_bytes = std::int64_t{1} << 30;
 };
 
-// All rows, in the order of the book's table. `device` is any: its worker is a
-// second thread, without which the C library may leave out the atomic
+// All rows, in the order of the book's table. `device` may be any: its worker
+// is a second thread, without which the C library may leave out the atomic
 // instructions of a mutex. An exception of a row becomes the reason why it has
 // no samples; only a device that is not in the device table throws
 // std::invalid_argument.
@@ -50,7 +50,7 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
                                          const LatencyOptions& options);
 
 // The book's figure, yours with its interval, and the ratio of the two; 80
-// columns. all: then what that is, and the reasons of what is n/a.
+// columns. all: also explains the columns, and why rows are n/a.
 std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all);
 
 // Row by row: what the book says of its figure, and how yours was measured.

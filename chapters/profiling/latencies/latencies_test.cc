@@ -61,7 +61,7 @@ void ExpectSamples(const std::vector<double>& seconds) {
   }
 }
 
-// Samples and how they came about, or a reason: one of the two.
+// Expects either samples and how they were taken, or a reason.
 void ExpectSamplesOrReason(const Measurement& measured) {
   EXPECT_EQ(measured.seconds.empty(), !measured.why_not.empty());
   if (measured.seconds.empty()) {
@@ -95,7 +95,7 @@ TEST(RandomCycle, IsInNoOrderThatAPrefetcherKnows) {
   for (std::size_t i = 0; i < next.size(); ++i) {
     ++strides[std::int64_t{next[i]} - static_cast<std::int64_t>(i)];
   }
-  // Each of the 20,000 strides comes up about once at most.
+  // Each of the 20,000 strides occurs about once at most.
   for (const auto& [stride, count] : strides) EXPECT_LT(count, 20) << stride;
 }
 

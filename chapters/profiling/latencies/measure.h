@@ -2,8 +2,8 @@
 //
 //   const Measurement mutex = MeasureMutex(Budget());
 //
-// Each runs on the calling thread and takes about the budget. What is in the
-// way of a measurement is its reason, or a std::exception that says it. The
+// Each runs on the calling thread and takes about the budget. If a measurement
+// is not possible, its result has the reason, or a std::exception says it. The
 // functions are thread-safe, but two at once spoil each other's figures.
 
 #ifndef D2L_CHAPTERS_PROFILING_LATENCIES_MEASURE_H_
@@ -22,7 +22,7 @@ namespace d2l {
 
 // An addition of doubles that needs the result of the one before.
 Measurement MeasureAddition(const Budget& budget);
-// What a wrongly predicted branch costs more than a rightly predicted one.
+// The extra cost of a mispredicted branch, beside a well predicted one.
 Measurement MeasureMispredict(const Budget& budget);
 // A std::mutex that no other thread wants, locked and unlocked. The program
 // must have a second thread: the C library may leave out the atomic
@@ -56,8 +56,8 @@ class OnCpu {
   cpu_set_t before_;
 };
 
-// To a thread on another core that watches a flag: half of a round trip. Both
-// threads are pinned.
+// The time to reach a thread on another core that watches a flag: half of a
+// round trip. Both threads are pinned.
 Measurement MeasureCacheLine(const Budget& budget);
 
 }  // namespace d2l

@@ -18,7 +18,7 @@ namespace d2l {
 namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-// Walked before the clock starts, so that what fits in a cache is there.
+// Steps before the clock starts, so that data that fit in a cache are there.
 constexpr std::int64_t kWarmUpSteps = std::int64_t{1} << 20;
 constexpr std::uint64_t kSeed = 1;
 // A hit in the L3 cache takes less than this part of a load from memory.
@@ -26,7 +26,7 @@ constexpr double kHit = 0.5;
 // And less than this: no L3 cache is so slow.
 constexpr double kSlowestHit = 80e-9;
 
-// Half of what is free, for the machine has others to serve.
+// Half of the free memory: other programs need some, too.
 std::int64_t MemoryLimit(std::int64_t max_bytes) {
   return std::min(max_bytes, FreeHostMemory(/*promised=*/0) / 2);
 }
@@ -64,7 +64,7 @@ Measurement MeasureCache(int level, std::int64_t limit, const Budget& budget) {
             level));
   }
   std::int64_t bytes = *cache / 2;
-  // Others use the L3 cache too, so no more of it than the L2 cannot hold.
+  // Others use the L3 cache, too: take only as much as the L2 cannot hold.
   if (level == 3) bytes = std::min(bytes, 4 * CacheBytes(2).value_or(bytes));
   return MeasureLoads(bytes, limit,
                       Say("%s of the L%d cache's %s", FormatBytes(bytes), level,
@@ -72,8 +72,8 @@ Measurement MeasureCache(int level, std::int64_t limit, const Budget& budget) {
                       budget);
 }
 
-// What is shared with other virtual machines may hold little of ours: then the
-// figure is that of misses, and not what the row promises.
+// An L3 cache shared with other virtual machines may hold little of our data:
+// then the figure is that of misses, and not what the row promises.
 void RefuseMisses(const Measurement& memory, Measurement* l3) {
   if (l3->seconds.empty()) return;
   const double load = Summarize(l3->seconds).median;

@@ -21,9 +21,9 @@ namespace d2l {
 
 inline constexpr std::int64_t kCacheLineBytes = 64;
 
-// Of element i, the one after it, in a random order that visits all `count`
-// elements before it comes back (Sattolo's algorithm). count is at least 1 and
-// below 2^32.
+// Element i of the result is the one after i, in a random order that visits all
+// `count` elements before it comes back (Sattolo's algorithm). count is at
+// least 1 and below 2^32.
 std::vector<std::uint32_t> RandomCycle(std::int64_t count, std::uint64_t seed);
 
 class PointerChase {

@@ -6,7 +6,7 @@
 //
 // A sample is the time of a batch divided by the number of operations in it. A
 // batch is long enough for the clock, and so short that other processes
-// interrupt few of the batches: the median is that of the others.
+// interrupt few of the batches: the median is that of undisturbed ones.
 
 #ifndef D2L_CHAPTERS_PROFILING_LATENCIES_SAMPLING_H_
 #define D2L_CHAPTERS_PROFILING_LATENCIES_SAMPLING_H_
@@ -21,7 +21,7 @@
 
 namespace d2l {
 
-// How long one measurement may take, about, and the number of its samples.
+// About how long one measurement may take, and the number of its samples.
 struct Budget {
   double seconds = 0.1;
   int samples = 99;
