@@ -21,11 +21,11 @@ namespace {
 
 using FailedLine = int(Device device, const std::function<void()>& program);
 
-// Eight requests, on lines 101 to 108.
+// Eight operations, enqueued on lines 101 to 108.
 struct Program {
   std::vector<int> failing;
   bool on_second_stream = false;
-  bool waits = false;  // at its end, itself
+  bool waits = false;  // the program itself, at its end
 };
 
 int Call(const Judging& judging, FailedLine* answer, Device device,

@@ -36,7 +36,7 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
   const StorageRef host = answer(x);
   const StorageRef again = answer(x);
   const bool waited = gate.TimedOut();
-  // What stands in another stream's queue is done now, and too early.
+  // Work in another stream's queue is done now, which is too early.
   DefaultStream(device).Synchronize();
   gate.Open();
   const std::string input = Say("%s, behind other work", name);

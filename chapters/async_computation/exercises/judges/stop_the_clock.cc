@@ -1,5 +1,5 @@
 // Judges stop_the_clock: was the work done when the function returned, and was
-// the clock read behind the wait? Sleeps take 100 ms at least, however busy the
+// the clock read after the wait? Sleeps take 100 ms at least, however busy the
 // machine is.
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace {
 using SecondsOf = double(Device device, const std::function<void()>& work);
 
 void JudgeSecondsOf(Judging& judging, SecondsOf* answer) {
-  // Not the one that TryGpu gives.
+  // Not the device that TryGpu gives.
   const Device device = Devices().back().device;
   static Stream& second = NewStream(device);
   for (Stream* other : {&CurrentStream(device), &second}) {

@@ -32,7 +32,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   const auto done = std::make_shared<std::atomic<int>>(0);
   constexpr int kSlowStep = 10;
   int asked = 0, most = 0, most_before_slow = 0;
-  int waited_for = -1;  // the first step that was, before the next was enqueued
+  int waited_for = -1;  // the first step awaited before the next was enqueued
   std::optional<Gate> gate;  // holds each step but the last until the next
   const auto look_at_gate = [&] {
     if (!gate) return;

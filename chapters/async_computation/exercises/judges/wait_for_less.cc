@@ -1,5 +1,5 @@
-// Judges wait_for_less: is the sum right, is it asked for before the other
-// work, and is only the sum waited for?
+// Judges wait_for_less: is the sum right, is it enqueued before the other work,
+// and is only the sum waited for?
 
 #include <cstddef>
 #include <functional>

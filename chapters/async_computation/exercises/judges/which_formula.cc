@@ -1,5 +1,5 @@
-// Judges which_formula: against a front end and a device played step by step,
-// then, as figures, against this machine.
+// Judges which_formula: against a front end and a device that are simulated
+// step by step, then, as figures, against this machine.
 
 #include <algorithm>
 #include <string>
@@ -64,7 +64,7 @@ std::string LookAt(const Loop& loop) {
          "work on the one before.";
 }
 
-// What the device at hand needs, beside the predictions.
+// Shows this machine's times beside the predictions.
 void CompareWithMachine(Judging& judging, Predict* answer) {
   const Device device = TryGpu();
   const Tensor x = Ones({64, 64}, device);

@@ -1,5 +1,5 @@
 // Judges both_at_once: did the caller wait before both devices had work, and
-// were both done when it returned? Each of them once has the longer work.
+// were both done when it returned? Each device once has the longer work.
 
 #include <atomic>
 #include <chrono>

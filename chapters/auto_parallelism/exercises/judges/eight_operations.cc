@@ -1,5 +1,5 @@
 // Judges eight_operations: are all products there, made on all devices alike,
-// and asked for without a wait? Then, how much faster than one device?
+// and enqueued without a wait? Then, how much faster than one device?
 
 #include <algorithm>
 #include <cstddef>
@@ -42,7 +42,7 @@ class Products : private OpListener {
   const ScopedOpListener listen_{this};
 };
 
-// The most and the fewest that one of the devices has.
+// The most and the fewest products that one of the devices has.
 std::pair<int, int> MostAndLeast(const std::vector<Device>& have,
                                  const std::vector<Device>& devices) {
   int most = 0, least = static_cast<int>(have.size());

@@ -1,5 +1,5 @@
-// Judges missing_event: with the first stream held, does the second one wait,
-// and only the second one?
+// Judges missing_event: with the first stream held up, does the second one
+// wait, and only the second one?
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Judges reorder: plays the program in the order given, and compares with the
-// best of all orders.
+// Judges reorder: simulates the program in the given order, and compares with
+// the best of all orders.
 
 #include "chapters/auto_parallelism/exercises/judges/reorder.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 using OrderOf = std::vector<int>(const std::vector<Task>& tasks);
 
-// When all is done; negative if a task stands before one that it is after.
+// When all tasks are done; negative if a task comes before one that it needs.
 double Seconds(const std::vector<Task>& tasks, const std::vector<int>& order) {
   PlayedProgram program;
   std::vector<int> requests(tasks.size(), -1);
@@ -74,7 +74,7 @@ std::vector<Task> RandomTasks(unsigned seed) {
   return tasks;
 }
 
-// How long the answer's order takes, and the best one.
+// The times of the answer's order and of the best one.
 struct Times {
   double yours = 0, best = 0;
 };

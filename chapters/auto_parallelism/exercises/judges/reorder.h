@@ -7,8 +7,8 @@
 
 namespace d2l {
 
-// One request. It starts when the tasks `after` are done, which have lower
-// numbers, and its device has done all that was requested of it before.
+// One task. It starts when the tasks `after`, which have lower numbers, are
+// done, and its device has done all tasks that were enqueued before.
 struct Task {
   int device;
   double seconds;

@@ -22,7 +22,7 @@ namespace {
 
 using SumOfAll = Tensor(const std::vector<Tensor>& xs);
 
-// This thread's operations while it lives.
+// Records this thread's operations while it lives.
 class Operations : private OpListener {
  public:
   int additions = 0;

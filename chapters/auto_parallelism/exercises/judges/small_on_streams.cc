@@ -11,7 +11,7 @@ namespace {
 
 using LargestSize = int(int units, int tile, int streams);
 
-// In how many turns the units do so many tiles.
+// The number of turns in which the units do this many tiles.
 int Turns(int tiles, int units) {
   int turns = 0;
   for (; tiles > 0; tiles -= units) ++turns;

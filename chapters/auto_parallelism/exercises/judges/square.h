@@ -1,4 +1,4 @@
-// What the judges of products expect.
+// The results that the judges of products expect.
 
 #ifndef D2L_CHAPTERS_AUTO_PARALLELISM_EXERCISES_JUDGES_SQUARE_H_
 #define D2L_CHAPTERS_AUTO_PARALLELISM_EXERCISES_JUDGES_SQUARE_H_

@@ -1,4 +1,4 @@
-// Judges the_wrong_wait: whose work is in the time, and whose is waited for?
+// Judges the_wrong_wait: which work is in the time, and which is waited for?
 
 #include <atomic>
 #include <chrono>
@@ -20,13 +20,13 @@ namespace {
 
 using SecondsOn = double(Device device, const std::function<void()>& work);
 
-// Keeps the device busy for so long.
+// Keeps the device busy for this time.
 void AskFor(Device device, std::chrono::milliseconds time) {
   DefaultStream(device).HostCallback(
       [time] { std::this_thread::sleep_for(time); });
 }
 
-// Returns what was measured. before: the same, for another work.
+// Returns the measured time. before: the measured time of other work.
 double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
                std::chrono::milliseconds work, double before) {
   const double least = std::chrono::duration<double>(work).count();

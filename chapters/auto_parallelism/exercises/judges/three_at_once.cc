@@ -1,6 +1,6 @@
-// Judges three_at_once: is everything asked for without a wait, on both
-// devices, and each copy behind its product? Then, were all three at work, the
-// two devices and the link?
+// Judges three_at_once: is everything enqueued without a wait, on both devices,
+// and each copy behind its product? Then, were all three at work, the two
+// devices and the link?
 
 #include "chapters/auto_parallelism/exercises/judges/three_at_once.h"
 
@@ -39,14 +39,14 @@ using SquareAndSend = std::vector<Tensor>(const std::vector<Worker>& workers,
 
 constexpr std::size_t kMostChunks = 8;
 
-// Which operations a stream's next work is certain to come after: its own, and
+// The operations that a stream's next work is certain to follow: its own, and
 // those that it has waited for by events.
 class Order : private OpListener, private DeviceListener {
  public:
   Order() : ops_(this), streams_(this, kStreams) {}
 
-  // Of the operations of `stream`, the last one that is done before the next
-  // work of `on`; 0: none.
+  // The last operation of `stream` that is done before the next work of `on`;
+  // 0: none.
   std::uint64_t LastBefore(const Stream& on, const Stream* stream) const {
     const auto done = done_.find(&on);
     if (done == done_.end()) return 0;
@@ -87,7 +87,7 @@ std::vector<Worker> MakeWorkers() {
   return workers;
 }
 
-// The place on the host, and copies to it.
+// Memory on the host, and copies to it.
 struct Host {
   Host(std::size_t count, std::int64_t n)
       : numel(n * n),
@@ -104,7 +104,7 @@ struct Host {
   const StorageRef memory;
 };
 
-// What one call of the answer asked for.
+// The work that one call of the answer enqueued.
 struct Asked {
   struct Sent {
     std::size_t chunk;
@@ -118,7 +118,7 @@ struct Asked {
   std::vector<Sent> sent;
   std::vector<Tensor> products;
   int waits = 0;
-  // Outlives the call, for threads that do.
+  // Shared with threads that outlive the call.
   std::shared_ptr<std::atomic<bool>> by_another_thread =
       std::make_shared<std::atomic<bool>>(false);
 };
@@ -268,7 +268,7 @@ void JudgeOne(const Judging& judging, SquareAndSend* answer,
   const Asked asked = Ask(judging, input, answer, workers, host);
   JudgeAsked(judging, input, workers, asked);
 
-  // No copy has been made yet. Are all products? If not, the gates open by
+  // No copy has been made yet. Are all products done? If not, the gates open by
   // themselves.
   for (const Worker& worker : workers) worker.compute->Record().Synchronize();
   for (Gate& gate : link) {
@@ -343,7 +343,7 @@ void JudgeSquareAndSend(Judging& judging, SquareAndSend* answer) {
     const double seconds = timer.Seconds() / each;
     computing = i == 0 ? seconds : std::min(computing, seconds);
   }
-  // As slow as the devices, so that nobody can be idle.
+  // The link is as slow as the devices, so that none of them need be idle.
   const double sending = std::max(computing, 5e-4);
   const Host host(kChunks, kN);
   const Send send = Over(host, sending);

@@ -1,4 +1,4 @@
-// What three_at_once works with: two devices and a link to the host.
+// Types of the exercise three_at_once: two devices and a link to the host.
 
 #ifndef D2L_CHAPTERS_AUTO_PARALLELISM_EXERCISES_JUDGES_THREE_AT_ONCE_H_
 #define D2L_CHAPTERS_AUTO_PARALLELISM_EXERCISES_JUDGES_THREE_AT_ONCE_H_
@@ -19,8 +19,8 @@ struct Worker {
   Stream* copies;
 };
 
-// Asks stream `on` for the copy of a product to its place on the host, over a
-// link, and returns at once.
+// Enqueues on stream `on` the copy of a product to its place on the host, over
+// a link, and returns at once.
 using Send =
     std::function<void(std::size_t chunk, const Tensor& product, Stream& on)>;
 

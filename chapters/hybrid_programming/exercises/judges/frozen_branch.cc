@@ -1,4 +1,4 @@
-// Judges frozen_branch: as a function, then as a program that was traced with
+// Judges frozen_branch as a function, then as a program that was traced with
 // one input and runs with others.
 
 #include <cmath>
@@ -57,7 +57,7 @@ std::vector<Input> Inputs(std::size_t n) {
 void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
   for (const std::size_t n : {5, 1001, 1}) {
     const std::vector<Input> inputs = Inputs(n);
-    // Traced with the first; run with all.
+    // Traced with the first input, run with all.
     const ir::Graph graph = TraceAnswer(
         judging,
         [&](const Tensor& x) { return std::vector<Tensor>{answer(x)}; },

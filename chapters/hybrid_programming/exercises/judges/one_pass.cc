@@ -1,4 +1,4 @@
-// Judges one_pass: by what the operations themselves make of every kind of
+// Judges one_pass by the results of the operations themselves for every kind of
 // float.
 
 #include "chapters/hybrid_programming/exercises/judges/one_pass.h"

@@ -1,4 +1,4 @@
-// What one_pass is asked of: an element-wise operation with a constant.
+// The input of one_pass: element-wise operations with a constant.
 
 #ifndef D2L_CHAPTERS_HYBRID_PROGRAMMING_EXERCISES_JUDGES_ONE_PASS_H_
 #define D2L_CHAPTERS_HYBRID_PROGRAMMING_EXERCISES_JUDGES_ONE_PASS_H_

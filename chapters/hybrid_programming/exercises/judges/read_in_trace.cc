@@ -55,7 +55,7 @@ void Compare(Judging& judging, const std::string& input,
                      "The root of a negative number is NaN: take it of x as it "
                      "is."});
     }
-    roots[i] = 0;  // NaN is like nothing
+    roots[i] = 0;  // NaN is equal to nothing
   }
   judging.ExpectClose(input + Say(", the roots"), roots, expected, 1e-5,
                       got[0].numel() == 1 && got[1].numel() != 1

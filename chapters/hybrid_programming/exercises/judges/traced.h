@@ -1,4 +1,4 @@
-// What the judges of traced functions have in common.
+// Functions that the judges of traced functions share.
 
 #ifndef D2L_CHAPTERS_HYBRID_PROGRAMMING_EXERCISES_JUDGES_TRACED_H_
 #define D2L_CHAPTERS_HYBRID_PROGRAMMING_EXERCISES_JUDGES_TRACED_H_
@@ -15,8 +15,8 @@ namespace d2l {
 
 Tensor OnDevice(const std::vector<float>& x);
 
-// The answer as a program, traced with x. Wrong if that reads a value; then
-// `look` is what to look at.
+// The answer as a program, traced with x. Wrong if the trace reads a value;
+// `look` then says what to look at.
 ir::Graph TraceAnswer(
     const Judging& judging,
     const std::function<std::vector<Tensor>(const Tensor&)>& answer,

@@ -24,7 +24,7 @@ namespace {
 
 using LargestWidth = int(int layers, double saved, double rate);
 
-// How many times as long an eager call takes.
+// How many times as long as a compiled call an eager call takes.
 double Ratio(int layers, double saved, double rate, double width) {
   const double arithmetic = 2.0 * layers * width * width / rate;
   return (saved + arithmetic) / arithmetic;
@@ -61,7 +61,7 @@ std::string LookAt(const Machine& machine, int got, int expected) {
       got, Ratio(machine.layers, machine.saved, machine.rate, got));
 }
 
-// What this machine saves, and how well that is predicted.
+// The saving on this machine, and how well the answer predicts it.
 void CompareWithMachine(Judging& judging, LargestWidth* answer) {
   const Device device = TryGpu();
   constexpr int kLayers = 8;
@@ -127,7 +127,7 @@ void JudgeLargestWidth(Judging& judging, LargestWidth* answer) {
     int expected = 0;
     while (Ratio(layers, saved, rate, expected + 1) >= 1.1) ++expected;
     const int got = answer(layers, saved, rate);
-    // At the edge rounding decides.
+    // At the edge, rounding may decide.
     constexpr double kEdge = 1e-9;
     const auto pays = [&](double width, double edge) {
       return Ratio(layers, saved, rate, width) >= 1.1 + edge;

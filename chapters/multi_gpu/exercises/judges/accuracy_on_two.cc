@@ -30,7 +30,7 @@ using Accuracy = double(DataParallel& net,
 
 constexpr std::int64_t kClasses = 3;
 
-// All but a few inputs are dropped out of it in training: then it guesses.
+// In training, dropout removes nearly all inputs: then the network guesses.
 DataParallel MakeNet() {
   nn::Sequential layers(nn::Dropout(0.9));
   nn::To(layers, Devices()[0].device);
@@ -59,7 +59,7 @@ void JudgeAccuracy(Judging& judging, Accuracy* answer) {
             x.begin() + static_cast<std::ptrdiff_t>(i * kClasses);
         const std::int64_t best =
             std::max_element(begin, begin + kClasses) - begin;
-        // Every fifth is wrong, but none of a last batch behind others.
+        // Every fifth label is wrong, but none in a last batch behind others.
         const bool wrong = i % 5 == 0 && (b == 0 || b + 1 < sizes.size());
         labels.push_back(wrong ? (best + 1) % kClasses : best);
         right_here += wrong ? 0 : 1;

@@ -17,8 +17,7 @@
 namespace d2l {
 namespace {
 
-// Whether the second move reads or writes what the first one writes, or the
-// reverse.
+// True if one move reads or writes what the other one writes.
 bool Depend(const Move& a, const Move& b) {
   return a.chunk == b.chunk &&
          (a.to == b.to || a.to == b.from || a.from == b.to);
@@ -41,7 +40,7 @@ void ExpectIndependent(const Judging& judging, const std::string& input,
   }
 }
 
-// What is wrong with the result; "" if nothing is.
+// The error in the result; "" if there is none.
 std::string Unsummed(const CollectiveSchedule& schedule) {
   const absl::StatusOr<std::vector<Addends>> held = AddendsAfter(schedule);
   if (!held.ok()) {

@@ -1,4 +1,4 @@
-// What the judges of schedules have in common: an answer is a list of moves.
+// Functions that the judges of schedules share: an answer is a list of moves.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_MOVES_H_
 #define D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_MOVES_H_
@@ -19,8 +19,8 @@ std::vector<Move> MovesOf(void (*answer)(int n,
 
 // An allreduce of these moves, in the order of their steps. Wrong if moves of
 // one step depend on each other, or if some rank does not end with the sum of
-// all ranks, in the order of rank 0; then `look` is what to look at. Ranks and
-// chunks must be in range.
+// all ranks, in the order of rank 0; `look` then says what to look at. Ranks
+// and chunks must be in range.
 CollectiveSchedule ExpectAllReduce(const Judging& judging,
                                    const std::string& input,
                                    std::vector<Move> moves, int ranks,

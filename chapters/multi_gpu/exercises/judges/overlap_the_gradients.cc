@@ -1,5 +1,5 @@
-// Judges overlap_the_gradients: against a link that is played event by event;
-// then the best size of a bucket follows from the answer.
+// Judges overlap_the_gradients: against a link that is simulated event by
+// event; then the best size of a bucket follows from the answer.
 
 #include "chapters/multi_gpu/exercises/judges/overlap_the_gradients.h"
 
@@ -20,7 +20,7 @@ namespace {
 using Finish = double(const std::vector<Gradient>& gradients,
                       double bucket_bytes, const GradientLink& link);
 
-// When the last message has arrived, and when it would have for three
+// The time when the last message has arrived, and its times under three
 // misunderstandings.
 struct Arrived {
   double finish = 0;

@@ -1,5 +1,5 @@
-// What overlap_the_gradients works on: gradients as they become ready, and a
-// link.
+// Types of the exercise overlap_the_gradients: gradients that become ready one
+// by one, and a link.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_OVERLAP_THE_GRADIENTS_H_
 #define D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_OVERLAP_THE_GRADIENTS_H_

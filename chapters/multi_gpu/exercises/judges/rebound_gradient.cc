@@ -1,4 +1,4 @@
-// Judges rebound_gradient: what do those see who hold the same memory?
+// Judges rebound_gradient: what do other tensors with the same memory see?
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace {
 
 using AllReduceBook = void(std::vector<Tensor>& data);
 
-// Of a gradient that is neither the sum nor the device's own: what went wrong
-// with the addition.
+// Says what went wrong with the addition if a gradient is neither the sum nor
+// the device's own.
 std::string WhichSum(const std::vector<float>& seen,
                      const std::vector<float>& sum,
                      const std::vector<std::vector<float>>& own) {

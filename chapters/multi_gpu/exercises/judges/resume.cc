@@ -1,6 +1,6 @@
 // Judges resume: a training is lost at several steps and resumed, each time
-// twice. Has it the bits of the unbroken one, step by step? If not, what is
-// different right after the restore?
+// twice. Does it have the bits of the unbroken one, step by step? If not, what
+// is different right after the restore?
 
 #include "chapters/multi_gpu/exercises/judges/resume.h"
 
@@ -29,7 +29,7 @@ namespace d2l {
 namespace {
 
 constexpr int kSamples = 70, kFeatures = 6, kClasses = 3;
-constexpr int kBatch = 16;  // the last one of an epoch has 6
+constexpr int kBatch = 16;  // an epoch's last batch has 6
 constexpr int kBatches = 5;
 constexpr int kSteps = 12;
 constexpr int kLost = 3;  // steps that are made after the checkpoint, and lost
@@ -73,7 +73,7 @@ namespace {
 
 using Checkpoint = std::function<void(Training&)>(Training& training);
 
-// What the steps to come depend on.
+// The state that later steps depend on.
 struct State {
   explicit State(Training& training)
       : generator(GetGeneratorState(training.device)),
@@ -85,7 +85,7 @@ struct State {
       const std::vector<float> p = ToVector<float>(own[i]);
       parameters.insert(parameters.end(), p.begin(), p.end());
       const Tensor& v = training.sgd.momentum_buffers()[i];
-      // Without a momentum the first step is as with zeros.
+      // Without a momentum buffer the first step is as with zeros.
       const std::vector<float> m =
           v.defined() ? ToVector<float>(v) : std::vector<float>(p.size(), 0.f);
       momentum.insert(momentum.end(), m.begin(), m.end());
@@ -96,8 +96,8 @@ struct State {
   int epoch, batch, steps;
 };
 
-// `now`: right after it was put to where the training stood at `then`.
-// untouched: before. later: what the training had become meanwhile.
+// now: the state right after the restore to `then`. untouched: the state before
+// the restore. later: the state of the training when it was lost.
 std::string WhatIsDifferent(const State& now, const State& then,
                             const State& untouched, const State& later) {
   if (now.parameters != then.parameters) {
@@ -183,7 +183,7 @@ void JudgeOne(const Judging& judging, Checkpoint* answer, Device device,
   });
 
   for (const unsigned attempt : {1, 2}) {
-    // As another process would begin.
+    // Begins as another process would.
     ManualSeed(100 + attempt, device);
     Training fresh(device);
     const State untouched(fresh);
@@ -204,7 +204,7 @@ void JudgeOne(const Judging& judging, Checkpoint* answer, Device device,
 }
 
 void JudgeCheckpoint(Judging& judging, Checkpoint* answer) {
-  // Not the first one, whose generator a Device() would name.
+  // Not the first device, whose generator a Device() would name.
   const Device device = Devices().back().device;
   ManualSeed(1, device);
   Training training(device);

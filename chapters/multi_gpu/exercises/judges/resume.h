@@ -1,4 +1,4 @@
-// What resume works on: a training, small, with all that is hard to resume.
+// The type of the exercise resume: a small training that is hard to resume.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_RESUME_H_
 #define D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_RESUME_H_

@@ -28,11 +28,11 @@ namespace {
 using LearningRate = double(double lr, int devices, int step);
 
 constexpr double kRate = 0.015;  // of one device
-constexpr int kBatch = 32;       // of each
+constexpr int kBatch = 32;       // of each device
 constexpr int kFeatures = 12, kHidden = 24, kClasses = 4;
 constexpr int kTraining = 2048, kTest = 512;
 constexpr double kAccuracy = 0.9;
-// One run's steps depend on chance, the sum of several hardly.
+// The steps of one run depend on chance, the sum of several runs hardly does.
 constexpr int kRuns = 5;
 constexpr int kMostSteps = 400;  // of a run; one device needs 100 to 300
 
@@ -58,7 +58,7 @@ Samples Draw(const std::vector<float>& centres, int count,
   return samples;
 }
 
-// How many steps it takes to the accuracy, kMostSteps at most.
+// How many steps the training takes to the accuracy, at most kMostSteps.
 int Steps(const std::function<double(int step)>& rate, int devices,
           unsigned seed) {
   const Device device = Devices()[0].device;
@@ -79,8 +79,8 @@ int Steps(const std::function<double(int step)>& rate, int devices,
   for (const Tensor& p : parameters) {
     std::vector<float> values(p.numel(), 0.f);
     if (p.dim() == 2) {
-      // Large first values: what a large step can do in the beginning takes a
-      // wider network elsewhere.
+      // Large first values: otherwise a large step at the beginning would do
+      // harm only in a wider network.
       const double scale = 2 * std::sqrt((p.size(0) == kClasses ? 1.0 : 2.0) /
                                          static_cast<double>(p.size(1)));
       std::normal_distribution<double> normal(0, scale);
@@ -121,7 +121,7 @@ int SumOfSteps(const std::function<double(int step)>& rate, int devices) {
   return sum;
 }
 
-// In what the rate is not what it should be, as the steps have shown.
+// Says what is wrong with the rate, as the steps have shown.
 std::string WhyTooMany(LearningRate* answer, int devices) {
   const double first = answer(kRate, devices, 0) / kRate / devices;
   const double last = answer(kRate, devices, 10'000) / kRate / devices;
@@ -177,9 +177,9 @@ void JudgeLearningRate(Judging& judging, LearningRate* answer) {
   const int one = SumOfSteps([](int) { return kRate; }, 1);
   judging.Note(Say("1 device, lr throughout: %d steps, %d samples", one / kRuns,
                    one / kRuns * kBatch));
-  // Of the steps of one device. 1 / k would be ideal; over six sets of seeds, a
-  // rate that grows to k times takes 0.24 to 0.48 of them on 8 devices, and one
-  // that stays, or begins at k times, more than 0.8.
+  // Parts of the steps of one device. 1 / k would be ideal; over six sets of
+  // seeds, a rate that grows to k times takes 0.24 to 0.48 of them on 8
+  // devices, and one that stays, or begins at k times, more than 0.8.
   std::vector<std::string> notes;
   struct Allowed {
     int devices;

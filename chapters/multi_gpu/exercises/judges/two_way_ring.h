@@ -1,4 +1,4 @@
-// What two_way_ring starts from: a ring in one direction.
+// The start of the exercise two_way_ring: a ring in one direction.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_TWO_WAY_RING_H_
 #define D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_TWO_WAY_RING_H_

@@ -1,5 +1,5 @@
-// Judges unequal_devices: by how long a step takes with the shards that the
-// weights make.
+// Judges unequal_devices by the time of a step with the shards that the weights
+// make.
 
 #include <algorithm>
 #include <cstddef>

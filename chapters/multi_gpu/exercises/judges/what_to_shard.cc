@@ -1,4 +1,4 @@
-// Judges what_to_shard: by what each way to shard needs, added up kind by kind.
+// Judges what_to_shard by the needs of each way to shard, kind by kind.
 
 #include "chapters/multi_gpu/exercises/judges/what_to_shard.h"
 
@@ -37,9 +37,8 @@ Needs NeedsOf(const Cluster& c, Sharded sharded) {
   needs.memory += kind >= 2 ? shard : c.parameters;  // gradients
   needs.memory += kind >= 3 ? shard : c.parameters;  // parameters
   needs.memory += c.activations;
-  // The sums of gradients, to shards; and what a device lacks then: the sums,
-  // the new parameters, or the parameters in the forward pass and on the way
-  // back.
+  // The sums of gradients, for the shards; then what a device lacks: the sums,
+  // the new parameters, or the parameters in the forward and the backward pass.
   const int gathers = kind == 3 ? 2 : 1;
   for (int i = 0; i < 1 + gathers; ++i) needs.link += c.parameters - shard;
   return needs;
@@ -96,7 +95,7 @@ void JudgeWhatToShard(Judging& judging, WhatToShard* answer) {
     c.devices = i % 40 == 0 ? 1 : pick(2, 9);
     c.parameters = c.devices * 4 * pick(i % 50 == 1 ? 0 : 1000, 40'000'000);
     c.activations = pick(0, 2) * pick(0, c.parameters);
-    // Just enough for one of them, or a byte too little, or anything.
+    // Just enough for one way to shard, or a byte too little, or anything.
     const Needs needs = NeedsOf(c, static_cast<Sharded>(pick(0, 3)));
     c.memory = i % 3 == 0 ? pick(0, 4 * c.parameters + c.activations)
                           : needs.memory - i % 3 + 1;

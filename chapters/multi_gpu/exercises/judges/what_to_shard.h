@@ -1,4 +1,4 @@
-// What what_to_shard starts from: the devices, and what a step costs them.
+// Types of the exercise what_to_shard: the devices, and the costs of a step.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_WHAT_TO_SHARD_H_
 #define D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_WHAT_TO_SHARD_H_
@@ -7,7 +7,7 @@
 
 namespace d2l {
 
-// Of data parallelism on `devices` devices, which all have the same. Bytes.
+// Data parallelism on `devices` equal devices. All sizes are in bytes.
 struct Cluster {
   std::int64_t devices;
   std::int64_t parameters;   // of the whole network; as many of gradients, and
@@ -17,8 +17,8 @@ struct Cluster {
   std::int64_t link;         // that a device may receive in a step
 };
 
-// In this order: each shards what the ones before it do, and something more. Of
-// what is sharded a device has 1 / devices.
+// Each shards what the ones before it do, and something more. A device has 1 /
+// devices of what is sharded.
 enum class Sharded { kNothing, kMomentum, kGradients, kParameters, kNoneFits };
 
 }  // namespace d2l

@@ -1,5 +1,5 @@
-// Judges cache_sizes: by curves of machines whose caches are known, then by
-// this machine's.
+// Judges cache_sizes by curves of machines whose caches are known, then by this
+// machine's.
 
 #include "chapters/profiling/exercises/judges/cache_sizes.h"
 
@@ -25,7 +25,7 @@ using CacheSizes = std::vector<std::int64_t>(const std::vector<Latency>& curve);
 
 struct Cache {
   std::int64_t bytes;
-  double beyond;  // what a load takes that does not fit
+  double beyond;  // the time of a load that does not fit
 };
 
 std::string Show(const std::vector<std::int64_t>& sizes) {
@@ -47,7 +47,7 @@ std::vector<Latency> Curve(double first, const std::vector<Cache>& caches,
     const auto bytes = static_cast<std::int64_t>(4096 * std::exp2(i / 2.));
     double log_time = std::log(first), before = log_time;
     for (const Cache& cache : caches) {
-      // A slope of one doubling and a half.
+      // The time rises over one and a half doublings of the size.
       const double out = std::clamp(
           std::log2(static_cast<double>(bytes) / cache.bytes) / 1.5, 0., 1.);
       log_time += out * (std::log(cache.beyond) - before);

@@ -7,8 +7,8 @@
 
 namespace d2l {
 
-// A point of the latency curve: what a load takes when this much memory is
-// gone through in random order.
+// A point of the latency curve: the time of a load when a program goes through
+// this much memory in random order.
 struct Latency {
   std::int64_t bytes;
   double nanoseconds;

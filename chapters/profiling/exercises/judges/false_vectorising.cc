@@ -1,5 +1,5 @@
 // Judges false_vectorising: are these squares of random numbers, each its own,
-// and how many operations were asked for?
+// and how many operations were enqueued?
 
 #include <cmath>
 #include <set>
@@ -48,7 +48,7 @@ void JudgeOne(const Judging& judging, Squares* answer, int count,
   }
   if (count >= 100) {
     const std::set<float> different(squares.begin(), squares.end());
-    // Of 2^24 values some come twice.
+    // Some of the 2^24 possible values come twice.
     if (different.size() < squares.size() * 0.9) {
       judging.Wrong({input, Say("%d different numbers", different.size()),
                      Say("about %d", squares.size()),

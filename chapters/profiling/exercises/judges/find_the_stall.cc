@@ -1,4 +1,4 @@
-// Judges find_the_stall: by the timelines of programs that are played.
+// Judges find_the_stall by the timelines of simulated programs.
 
 #include "chapters/profiling/exercises/judges/find_the_stall.h"
 
@@ -22,8 +22,8 @@ struct Program {
   int stall;  // the line of the wait; 0 for none
 };
 
-// Request i is asked for in line 10 i + 10; what it awaits, and what takes the
-// front end's time then, is in the line below.
+// Line 10 i + 10 enqueues request i; the line below waits for what it awaits,
+// and takes the front end's time.
 std::vector<Bar> TimelineOf(const std::vector<PlayedRequest>& requests) {
   std::vector<Bar> timeline;
   int line = 0;
@@ -37,7 +37,7 @@ std::vector<Bar> TimelineOf(const std::vector<PlayedRequest>& requests) {
     timeline.push_back(
         {Bar::kWait, line + 1, times.asked, times.returned + request.then});
   }
-  // In no order that helps.
+  // The order must give no hint.
   std::reverse(timeline.begin(), timeline.end());
   return timeline;
 }
@@ -80,7 +80,7 @@ const char* LookAt(const std::vector<Bar>& timeline, int line) {
 }
 
 void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
-  // 10 requests for 4 ms, each asked for in 1; then the last wait.
+  // 10 requests of 4 ms, each enqueued in 1 ms; then the last wait.
   std::vector<PlayedRequest> loop(10, {1, 4});
   loop[9].awaits = {9};
   std::vector<PlayedRequest> printed = loop;

@@ -5,13 +5,13 @@
 
 namespace d2l {
 
-// A bar of a timeline: of the front end, which asks for work or waits, or of
+// A bar of a timeline: of the front end, which enqueues work or waits, or of
 // the device.
 struct Bar {
   enum Row { kAsk, kWait, kDevice };
 
   Row row;
-  int line;  // of the program: which asks, which waits, which asked for this
+  int line;  // of the program: it enqueues, waits, or has enqueued this bar
   double begin, end;  // in milliseconds
 };
 

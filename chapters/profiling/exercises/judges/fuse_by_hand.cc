@@ -20,7 +20,7 @@ using Fused = void(const float* x, const float* bias, const float* residual,
 
 constexpr float kScale = 1.7f;
 
-// In passes, as the exercise has it.
+// In three passes, as in the exercise.
 void InPasses(const float* x, const float* bias, const float* residual,
               float scale, float* y, int rows, int columns) {
   const int count = rows * columns;
@@ -43,7 +43,7 @@ void InOnePass(const float* x, const float* bias, const float* residual,
   }
 }
 
-// What memcpy takes, which reads and writes 8 bytes for each number.
+// The time of memcpy, which reads and writes 8 bytes for each number.
 double CopySeconds(const std::vector<float>& from, std::vector<float>& to) {
   double best = 1;
   for (int repeat = 0; repeat < 9; ++repeat) {

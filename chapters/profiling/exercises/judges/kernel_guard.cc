@@ -1,4 +1,4 @@
-// Judges kernel_guard: the numbers, and what lies behind them.
+// Judges kernel_guard: the numbers, and the memory behind them.
 
 #include <algorithm>
 #include <vector>
@@ -21,7 +21,7 @@ void JudgeOne(Judging& judging, Axpy* answer, int n) {
   CheckedArray<float> x(n), y(n);
   Fill(x, RandomNumbers(n, 1));
   Fill(y, RandomNumbers(n, 2));
-  // What lies behind the arrays, so that a write there is seen.
+  // Fills the memory behind the arrays, so that a write there is seen.
   constexpr int kBehind = 64;
   std::fill(x.end(), x.end() + kBehind, 1.f);
   std::fill(y.end(), y.end() + kBehind, 1.f);

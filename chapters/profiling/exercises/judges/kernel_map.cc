@@ -1,5 +1,5 @@
-// Judges kernel_map: the numbers, who computes them, and what a warp asks of
-// memory.
+// Judges kernel_map: the numbers, which threads compute them, and a warp's
+// memory requests.
 
 #include <cstddef>
 #include <vector>

@@ -1,5 +1,5 @@
-// Judges kernel_map_2d: the numbers, also of narrow matrices, and what a warp
-// asks of memory.
+// Judges kernel_map_2d: the numbers, also of narrow matrices, and a warp's
+// memory requests.
 
 #include <algorithm>
 #include <cstddef>

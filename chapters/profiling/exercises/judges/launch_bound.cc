@@ -1,4 +1,4 @@
-// Judges launch_bound: the rows, how many operations were asked for, and the
+// Judges launch_bound: the rows, how many operations were enqueued, and the
 // time beside a loop.
 
 #include <cmath>

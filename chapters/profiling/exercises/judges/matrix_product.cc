@@ -66,8 +66,8 @@ void ByTiles(const float* a, const float* b, float* c, int m, int k, int n) {
   }
 }
 
-// What one thread computes in a second, in Vecs that stay in registers: as many
-// as hide that each operation waits for the one before.
+// The operations of one thread in a second, on Vecs that stay in registers:
+// enough Vecs to hide that each operation waits for the one before.
 double OperationsPerSecond() {
   using Vec = float __attribute__((vector_size(16)));
   constexpr int kVecs = 12, kSteps = 200'000;
@@ -83,7 +83,7 @@ double OperationsPerSecond() {
     const double seconds = timer.Seconds();
     float total = 0;
     for (const Vec& sum : sums) total += sum[0];
-    // They tend to 2. Uses them, so that they are computed.
+    // The sums tend to 2. The test uses them, so that they are computed.
     if (total < 2.1f * kVecs)
       best = std::max(best, 8. * kVecs * kSteps / seconds);
   }

@@ -26,7 +26,7 @@ void JudgeOne(Judging& judging, SoftmaxRow* answer, int rows, int columns,
     float largest = -INFINITY;
     double sum = 0;
     for (int i = row * columns; i < (row + 1) * columns; ++i) {
-      // Near each other, so that all of them count.
+      // The numbers are near each other, so that all of them count.
       x.data()[i] = plus + 3 * std::sin(random[i]);
       largest = std::max(largest, x.data()[i]);
     }

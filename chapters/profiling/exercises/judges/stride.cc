@@ -30,7 +30,7 @@ void ByRows(const float* x, int rows, int columns, float* sums) {
 void JudgeOne(const Judging& judging, ColumnSums* answer, int rows,
               int columns) {
   constexpr float kBefore = 1000;
-  // A row more than may be read.
+  // One row more than the answer may read.
   const std::vector<float> x = RandomNumbers((rows + 1) * columns, 1);
   const std::string input = Say("%d rows, %d columns", rows, columns);
   Fenced sums(columns, kBefore);
@@ -63,7 +63,7 @@ void JudgeOne(const Judging& judging, ColumnSums* answer, int rows,
   }
 }
 
-// How many GB a second `order` reads; order(i): the i-th number's offset in
+// How many GB per second `order` reads; order(i) is the i-th number's offset in
 // bytes.
 template <typename Order>
 std::string Rate(const std::vector<float>& x, std::size_t count, Order order) {
@@ -72,7 +72,7 @@ std::string Rate(const std::vector<float>& x, std::size_t count, Order order) {
   float total = 0;
   for (int repeat = 0; repeat < 5; ++repeat) {
     const Timer timer;
-    float sums[4] = {};  // so that no sum waits for the one before
+    float sums[4] = {};  // four, so that no sum waits for the one before
     for (std::size_t i = 0; i + 4 <= count; i += 4) {
       for (std::size_t k = 0; k < 4; ++k) {
         float number;
@@ -83,7 +83,7 @@ std::string Rate(const std::vector<float>& x, std::size_t count, Order order) {
     total += sums[0] + sums[1] + sums[2] + sums[3];
     best = std::max(best, count * sizeof(float) / timer.Seconds() / 1e9);
   }
-  // Uses the total, so that it is computed.
+  // The result uses the total, so that it is computed.
   return absl::StrFormat("%5.2f GB/s%s", best, std::isnan(total) ? " " : "");
 }
 
