@@ -42,7 +42,7 @@ def _gencode(archs):
     return flags + ["-gencode=arch=compute_%s,code=compute_%s" % (newest, newest)]
 
 def _nvcc_flags(ctx, context):
-    """What all sources of a cuda_library are compiled with."""
+    """The flags for all sources of a cuda_library."""
     args = ctx.actions.args()
     args.add_all(["-c", "-std=c++17", "-Xcompiler=-fPIC"])
 
@@ -68,7 +68,7 @@ def _nvcc_flags(ctx, context):
     args.add_all(context.quote_includes, format_each = "-I%s")
     args.add_all(context.includes, format_each = "-I%s")
 
-    # Not the toolkit's own: nvcc brings them, and in another order.
+    # Without the toolkit's own headers: nvcc adds them, in another order.
     args.add_all(
         [i for i in context.system_includes.to_list() if "local_cuda" not in i],
         before_each = "-isystem",
@@ -98,7 +98,7 @@ def _cuda_library_impl(ctx):
         ctx.actions.run(
             arguments = [flags, files],
             env = {
-                "D2L_CUDA_VERSION": TOOLKIT.version,  # a new toolkit: a new action
+                "D2L_CUDA_VERSION": TOOLKIT.version,  # a new toolkit makes a new action
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
             },
             executable = TOOLKIT.nvcc,
@@ -163,7 +163,7 @@ def cuda_library(name, deps = [], **kwargs):
       name: of the target.
       deps: cc_library and cuda_library targets; the CUDA runtime is implied.
       **kwargs: srcs (.cu), hdrs (.h, .cuh), copts (for nvcc), alwayslink, and
-        what every rule has.
+        the attributes of every rule.
     """
     _cuda_library(
         name = name,

@@ -45,13 +45,13 @@ cc_library(
 )
 """
 
-# `bazel shutdown` because Bazel looks at the system once per server.
+# `bazel shutdown`, because Bazel looks at the system once per server.
 _NOT_FOUND = "--config=cuda needs the CUDA toolkit, and no nvcc was found ({looked}): install it, or set CUDA_PATH to its folder, run `bazel shutdown` and build again; or build without --config=cuda."
 _NO_CUDART = "The CUDA toolkit in {root} has no libcudart_static.a in {dirs}: install the rest of it, run `bazel shutdown` and build again; or build without --config=cuda."
 _NO_PART = "The CUDA toolkit in {root} has no {part}: install it, run `bazel shutdown` and build again."
 
 def _find_root(ctx):
-    """The toolkit's folder, or None; and where it was looked for."""
+    """Returns the toolkit's folder, or None, and a text on where it was looked for."""
     env = ctx.os.environ
     if env.get("CUDA_PATH") == "none":
         return None, "CUDA_PATH=none"
@@ -84,7 +84,7 @@ def _host_problem(ctx, root, version):
     if not have.isdigit() or int(have) <= newest:
         return ""
 
-    # Name one that is there, if there is one, else the newest that would do.
+    # Names an installed one, or else the newest that nvcc takes.
     installed = [n for n in range(newest, 8, -1) if ctx.path("/usr/bin/g++-%d" % n).exists]
     use = installed[0] if installed else newest
     return "CUDA {version} takes gcc up to {newest}; found {have}. {install}et --//:cuda_ccbin=/usr/bin/g++-{use}.".format(
@@ -100,7 +100,7 @@ def _library_dir(ctx, dirs, file):
     return found[0] if found else None
 
 def _describe(ctx, problem = "", host_problem = "", nvcc = "", version = ""):
-    """Writes what cuda.bzl knows of the toolkit."""
+    """Writes toolkit.bzl, which cuda.bzl loads."""
     ctx.file("toolkit.bzl", "TOOLKIT = struct(\n%s)\n" % "".join(["    %s = %s,  # %s\n" % (name, repr(value), what) for name, value, what in [
         ("problem", problem, "why there is no usable toolkit; empty if there is one"),
         ("host_problem", host_problem, "why nvcc rejects the system's gcc; empty if it does not"),

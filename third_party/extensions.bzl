@@ -1,5 +1,5 @@
-"""What MODULE.bazel takes from the system: what the registry does not have, and
-OpenSSL, which takes minutes to compile."""
+"""The libraries that MODULE.bazel takes from the system: those that the registry does
+not have, and OpenSSL, which takes minutes to compile."""
 
 load(":cuda_configure.bzl", "cuda_configure")
 load(":libraries.bzl", "system_libraries")

@@ -51,7 +51,7 @@ def system_libraries(names = _LIBRARIES.keys()):
         system_library(
             name = name,
             debian_package = package,
-            # It loads parts of itself, so there are no archives.
+            # The library loads parts of itself, so there are no archives.
             shared_only = name == "openmpi",
             targets = targets,
         )

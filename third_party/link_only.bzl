@@ -1,4 +1,4 @@
-"""link_only: what is linked in, but has no headers for those who use it."""
+"""link_only: a library that is linked in, but gives its users no headers."""
 
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
@@ -10,9 +10,9 @@ def _impl(ctx):
         CcInfo(linking_context = merged.linking_context),
     ]
 
-# Bazel compiles a file again when the headers that it could include change. With
-# this around one of several implementations of a header, choosing another one
-# only links again.
+# Bazel compiles a file again when the headers that it could include change. If
+# link_only wraps the implementations of a header, choosing another one only
+# links again.
 link_only = rule(
     implementation = _impl,
     attrs = {"deps": attr.label_list(providers = [CcInfo])},

@@ -1,7 +1,7 @@
-"""Targets that stand for what this machine lacks.
+"""Targets in place of libraries that this machine lacks.
 
 They load and are analysed like any other, so `bazel build //...` works on a
-machine that lacks what it does not use.  Building something that needs one
+machine that lacks libraries it does not use.  Building something that needs one
 fails with a sentence that says what to install.
 """
 
@@ -13,7 +13,7 @@ def fail_when_built(ctx, output, message, inputs = depset()):
     ctx.actions.run_shell(
         arguments = [message],
         command = "echo \"$1\" >&2; exit 1",
-        execution_requirements = {"no-sandbox": "1"},  # no advice on the sandbox
+        execution_requirements = {"no-sandbox": "1"},  # prints no advice on the sandbox
         inputs = inputs,
         mnemonic = "Missing",
         outputs = [output],
@@ -21,7 +21,7 @@ def fail_when_built(ctx, output, message, inputs = depset()):
     )
 
 def _missing_library_impl(ctx):
-    # A header is what every user of a library waits for before it compiles.
+    # A header, because every user of a library needs it before it compiles.
     header = ctx.actions.declare_file(ctx.label.name + ".missing.h")
     fail_when_built(ctx, header, ctx.attr.message)
     headers = depset([header])

@@ -1,4 +1,4 @@
-"""MPI in BUILD files: it is built in where pkg-config finds Open MPI."""
+"""MPI in BUILD files: it is built in if pkg-config finds Open MPI."""
 
 load("@openmpi//:found.bzl", "FOUND")
 
@@ -6,5 +6,5 @@ def if_mpi(then, otherwise = []):
     return then if FOUND else otherwise
 
 # target_compatible_with = MPI_ONLY: `bazel build //...` leaves the target out
-# where there is no MPI.
+# if there is no MPI.
 MPI_ONLY = if_mpi([], ["//third_party:never"])

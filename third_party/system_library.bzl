@@ -28,13 +28,13 @@ def missing_text(name, message):
     """A missing_library (missing.bzl), as text."""
     return "\nmissing_library(\n    name = %s,\n    message = %s,\n)\n" % (repr(name), repr(message))
 
-# `bazel shutdown` because Bazel looks at the system once per server.
+# `bazel shutdown`, because Bazel looks at the system once per server.
 _NO_MODULE = "{label} is made of pkg-config's {module}, which this machine lacks: run `sudo apt-get install {package} && bazel shutdown`, then build again."
 _NO_MODULE_BUT_OTHERS = "{label} is made of pkg-config's {module}, which this machine's {package} does not have: it is too old or too new for it."
 _NO_PKG_CONFIG = "pkg-config is missing: run `sudo apt-get install pkg-config {package} && bazel shutdown`, then build again."
 
 def _flags(ctx, pkg_config, module):
-    """What pkg-config says of a module; None if it does not know it."""
+    """The flags that pkg-config has for a module; None if it does not know it."""
     if _static(ctx) and ctx.attr.shared_only:
         return None
     static = ["--static"] if _static(ctx) else []
@@ -75,7 +75,7 @@ def _system_library_impl(ctx):
         if flags != None:
             found[label] = words[1:] + flags
 
-    # For BUILD files that do without: load("@openmpi//:found.bzl", "FOUND").
+    # For BUILD files with an alternative: load("@openmpi//:found.bzl", "FOUND").
     ctx.file("found.bzl", "FOUND = %s\n" % (len(found) == len(ctx.attr.targets)))
     files = {}
     for label, module in ctx.attr.targets.items():
