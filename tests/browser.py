@@ -16,7 +16,7 @@ PATIENCE = 60  # seconds for an answer of the browser
 
 
 class Browser:
-    """A page in Chromium, spoken to in its DevTools protocol over two pipes."""
+    """A page in Chromium, controlled by the DevTools protocol over two pipes."""
 
     def __init__(self, program, profile_dir):
         to_browser_read, self.to_browser = os.pipe()
@@ -25,7 +25,7 @@ class Browser:
                  "--user-data-dir=" + profile_dir, "--remote-debugging-pipe",
                  "--disable-dev-shm-usage", f"--window-size={WIDTH},{HEIGHT}"]
         if os.geteuid() == 0:
-            flags.append("--no-sandbox")  # which root cannot have
+            flags.append("--no-sandbox")  # root cannot have a sandbox
         # The protocol is on file descriptors 3 and 4.
         command = f'exec "$@" 3<&{to_browser_read} 4>&{from_browser_write}'
         self.process = subprocess.Popen(
@@ -82,7 +82,7 @@ class Browser:
         return result["result"].get("value")
 
     def settle(self):
-        """Waits until what was asked for has been drawn."""
+        """Waits until all requested drawing is done."""
         self.value("new Promise((done) => requestAnimationFrame("
                    "() => requestAnimationFrame(() => done(0))))")
 

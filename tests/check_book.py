@@ -23,13 +23,13 @@ from browser import add_options, browser_of
 
 MAX_BYTES = 3_000_000
 PHONE, DESK = (360, 740), (1200, 900)
-# Elsewhere a page may lead, but not to load anything from there.
+# Sites that a page may link to, but must not load anything from.
 SITES = ("https://d2l.ai/", "https://zh.d2l.ai/", "https://pytorch.org/",
          "https://github.com/")
 
-# [colours, [text, contrast]] of what has less than 4.5, or 3 if it is large. A text of a
-# drawing stands on its own edge, or on what was painted below it, in the colours that the
-# drawing's filter makes.
+# [colours, [text, contrast]] of texts with less than 4.5, or 3 if they are large. A
+# drawing's text has its own edge, or what was painted below it, as its background, in the
+# colours that the drawing's filter makes.
 LOW_CONTRAST = """(() => {
   const parse = (colour) => {
     const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
@@ -113,7 +113,7 @@ UNNAMED = """[...document.querySelectorAll('img, svg, iframe, [role=img], [role=
              words.join('').trim());
   }).map((e) => e.outerHTML.slice(0, 120))"""
 
-# Where a page is wider than the window.
+# Elements that make a page wider than the window.
 TOO_WIDE = """document.documentElement.scrollWidth <= innerWidth ? [] :
   [...document.querySelectorAll('main *, header *')].filter(
     (e) => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5)
@@ -244,7 +244,7 @@ class Check:
         self.browser.settle()
 
     def where(self, element):
-        """The middle of what the expression names, once it is in sight."""
+        """The middle of the expression's element, after scrolling to it."""
         return self.browser.value(
             f"((e) => {{ e.scrollIntoView({{block: 'center', behavior: 'instant'}}); "
             "const box = e.getBoundingClientRect(); "
@@ -252,7 +252,7 @@ class Check:
             f"({element})")
 
     def check_questions(self):
-        """One by the mouse, one by the keys, the rest all together."""
+        """Answers one by mouse, one by keyboard, the rest all together."""
         asking = self.browser.value(
             "[...document.querySelectorAll('article')].filter("
             "(a) => a.querySelector('.choices')).map((a) => a.id)")
@@ -265,7 +265,7 @@ class Check:
             if i % 2 == 0:
                 self.browser.click(*self.where(button))
             else:
-                # From what stands before it, by Tab.
+                # Reaches it by Tab from the element before it.
                 self.where(button)
                 self.browser.value(f"{button}.closest('.ask').tabIndex = -1, "
                                    f"{button}.closest('.ask').focus(), 0")
@@ -297,7 +297,7 @@ class Check:
                 self.browser.settle()
                 self.expect("a link to an exercise shows it", self.browser.value(
                     f"{exercise}.getClientRects().length") > 0)
-                if self.hidden_answers():  # what follows looks at all
+                if self.hidden_answers():  # the next checks look at all
                     self.browser.click(*self.where(everything))
 
     def hidden_answers(self):
@@ -306,13 +306,13 @@ class Check:
             "(a) => getComputedStyle(a).display === 'none').length")
 
     def timelines(self):
-        """The frames that show one, when they have been loaded."""
+        """The frames that show a timeline, after they have been loaded."""
         tree = self.browser.call("Page.getFrameTree")["frameTree"]
         return [one["frame"] for one in tree.get("childFrames", [])
                 if "/timelines/" in one["frame"]["url"]]
 
     def check_timeline(self):
-        """Unfolds one by a key, and uses it."""
+        """Unfolds a timeline by a key, and uses it."""
         summary = "document.querySelector('.timeline summary')"
         if not self.browser.value(f"Boolean({summary})"):
             return
@@ -373,7 +373,7 @@ class Check:
 
     def check_without_script(self, name):
         self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
-        self.open(name, settle=False)  # which is done by a script
+        self.open(name, settle=False)  # settling needs a script
         self.expect("without JavaScript every answer shows", not self.hidden_answers())
         self.browser.call("Emulation.setScriptExecutionDisabled", value=False)
 

@@ -170,8 +170,8 @@ class Check:
 
     def check_slice(self, i, name, begin, end, top):
         """The slice is drawn where it belongs; the mouse finds it there."""
-        # A slice that holds others of no duration, or is one, cannot be told
-        # apart by a place.
+        # A position cannot tell a slice of no duration from the slice around
+        # it.
         left, right, y, height = self.browser.value(
             f"[Math.max(xOf({begin}[selected]), GUTTER), "
             f"Math.min(xOf({end}[selected]), width), {top}, height]")

@@ -20,7 +20,7 @@ KINDS = {1: "PTX", 2: "ELF"}
 
 
 class Malformed(Exception):
-    """What is there is no program, or is laid out in another way."""
+    """The file is no program, or has an unknown layout."""
 
 
 def unpack(layout, data, offset):

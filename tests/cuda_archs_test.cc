@@ -1,5 +1,5 @@
-// That a program has kernels for every GPU that nvcc was asked for, and that
-// cuda_archs.py, which is packed for machines with GPUs, sees them.
+// Tests that a program has kernels for every requested GPU architecture, and
+// that cuda_archs.py, which is packed for machines with GPUs, sees them.
 
 #include <string>
 

@@ -1,5 +1,5 @@
-// What a GPU and its driver do where CUDA's documentation leaves it open, and
-// where the back end relies on an answer.
+// Shows how a GPU and its driver behave where CUDA's documentation leaves it
+// open, but the back end relies on an answer.
 //
 //   gpu_probe                  # all cases
 //   gpu_probe launches         # one
@@ -74,7 +74,7 @@ std::uint32_t* NewWords() {
   return static_cast<std::uint32_t*>(data);
 }
 
-// A stream on which nothing goes on.
+// A stalled stream: no work on it makes progress.
 CudaStreamHandle StalledStream() {
   const CudaStreamHandle stream = NewStream();
   LaunchNothing(stream);  // so that the kernel is loaded
@@ -85,7 +85,7 @@ CudaStreamHandle StalledStream() {
 
 using Calls = std::vector<std::pair<const char*, std::function<void()>>>;
 
-// Says how long each of them takes, in turn.
+// Prints how long each of the calls takes, in turn.
 void Time(const Calls& calls) {
   for (const auto& [name, call] : calls) {
     std::printf("%s ", name);
@@ -96,7 +96,7 @@ void Time(const Calls& calls) {
   std::printf("\n");
 }
 
-// Calls `call` behind a stall, and says how long it took.
+// Calls `call` behind a stall, and prints how long it took.
 void Behind(const std::function<void(CudaStreamHandle)>& call) {
   const CudaStreamHandle stream = StalledStream();
   Time({{"", [&] { call(stream); }}});
@@ -123,7 +123,7 @@ void CallNothing(CudaStreamHandle stream) {
       stream, [](void*) {}, nullptr));
 }
 
-// Loads cuBLAS and allocates.
+// Loads cuBLAS, and allocates memory.
 void FirstProduct() {
   const Device gpu(DeviceType::kCuda, 0);
   const Tensor a = Ones({1000, 1000}, gpu);
@@ -146,8 +146,7 @@ void Graphs() {
         {"destroy", [&] { Check(RealCudaApi().DestroyGraph(graph)); }}});
 }
 
-// Whether a copy that is queued behind a stall keeps others from the copy
-// engine.
+// Shows whether a copy queued behind a stall keeps others from the copy engine.
 void Copies() {
   constexpr std::size_t kBytes = 1 << 20;
   void *device = nullptr, *host = nullptr;
@@ -167,7 +166,7 @@ void Copies() {
        {"within it", [&] { copy(device, second, other); }}});
 }
 
-// What a thread can do while another one is blocked in a full queue.
+// Shows what a thread can do while another one is blocked by a full queue.
 void BesideAFullQueue() {
   const CudaStreamHandle other = NewStream();
   const CudaEventHandle event = NewEvent();
@@ -194,7 +193,7 @@ void DestroyStreams() {
         {"stalled", [&] { Check(RealCudaApi().DestroyStream(stalled)); }}});
 }
 
-// A host function is said to take many entries of the queue.
+// Checks the claim that a host function takes many entries of the queue.
 void FortyPairs() {
   const CudaStreamHandle other = NewStream();
   const CudaEventHandle event = NewEvent();
@@ -411,7 +410,7 @@ int main(int argc, char** argv) {
   if (argc < 3) return d2l::RunAll(argv[0], argc == 2 ? argv[1] : nullptr);
   for (const auto& [name, function] : d2l::Cases()) {
     if (std::strcmp(argv[2], name) != 0) continue;
-    // What is printed of a case that is blocked then is kept.
+    // Keeps the output of a case that is blocked later.
     std::setvbuf(stdout, nullptr, _IONBF, 0);
     std::signal(SIGALRM, d2l::OnAlarm);
     const bool starts = std::strncmp(name, "start", 5) == 0;

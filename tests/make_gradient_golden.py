@@ -31,7 +31,7 @@ def mlp(x, w1, b1, w2):
 
 
 def batch_norm(x, weight, bias):
-    """In training: the result, then the running values."""
+    """In training mode: the result, then the running statistics."""
     mean = torch.full((2,), 0.5, dtype=torch.float64)
     variance = torch.full((2,), 2.0, dtype=torch.float64)
     y = torch.nn.functional.batch_norm(x, mean, variance, weight, bias,
@@ -59,7 +59,7 @@ def cases():
     bases = tensor([0.0, 0.0, 2.0, 1.5, 3.0])
     yield "pow", torch.pow, bases, tensor([2.0, 0.0, 0.0, -1.5, 0.5])
     yield "pow of 0", lambda x: torch.pow(0.0, x), tensor([0.0, 1.0, 2.5])
-    # The root of what is not chosen has an infinite or no slope: NaN here.
+    # A root that is not chosen has an infinite slope or none: NaN here.
     yield ("where", lambda x: torch.where(x > 0, torch.sqrt(x), x),
            tensor([-1.0, 0.0, 4.0]))
     yield "div", torch.div, tensor([1.0, -2.0, 0.0]), tensor([3.0, 0.5, -4.0])
@@ -78,7 +78,7 @@ def cases():
     nn = torch.nn.functional
     yield ("avg_pool2d", lambda x: nn.avg_pool2d(x, (3, 2), (1, 2), (1, 0)),
            tensor(MIXED, 1, 3, 4))
-    levels = [round(2 * x) for x in MIXED]  # with equals
+    levels = [round(2 * x) for x in MIXED]  # some are equal
     yield ("max_pool2d", lambda x: nn.max_pool2d(x, 2), tensor(levels, 1, 2, 6))
     yield ("max_pool2d, overlapping", lambda x: nn.max_pool2d(x, 3, 1, 1),
            tensor(levels, 1, 3, 4))

@@ -87,7 +87,7 @@ def cases():
     yield "summarised, three dimensions", torch.arange(8 * 9 * 20.0).reshape(8, 9, 20)
     yield "summarised, extreme in the middle", torch.cat(
         [torch.ones(600), torch.full((1,), 1e30), torch.ones(600)])
-    for columns in range(5, 15):  # where the device goes to a line of its own
+    for columns in range(5, 15):  # where the device moves to its own line
         yield "row of %d" % columns, torch.arange(float(columns)) + 0.5
     for columns in range(8, 14):
         yield "float64 row of %d" % columns, torch.arange(columns, dtype=f64)
@@ -106,7 +106,7 @@ def main():
             "values": values,
             "text": repr(tensor),
         })
-    # A line for each case, so that a change shows as one.
+    # A line for each case, so that a diff shows a changed case as one line.
     lines = ",\n".join(json.dumps(case) for case in result)
     sys.stdout.write('{"torch": "%s", "cases": [\n%s\n]}\n' % (torch.__version__, lines))
 

@@ -95,13 +95,13 @@ stays_behind() {
   esac
 }
 
-# Says in built.txt what the programs have kernels for. Complains if it is not
-# what was asked for, as far as --archs said it.
+# Writes to built.txt which architectures the programs have kernels for. Complains if
+# one of --archs is missing.
 check_archs() {
   local kernels arch
   kernels="$(python3 tests/cuda_archs.py "$stage"/d2l/bin/*)" || exit 1
   for arch in ${archs//,/ }; do
-    # sm_90a is sm_90 with what only that has.
+    # sm_90a is sm_90 with architecture-specific features.
     if [[ " $kernels " != *" ${arch%[af]} "* ]]; then
       complain "$arch was asked for; the programs have kernels for $kernels."
     fi
@@ -126,7 +126,7 @@ make_pack() {
   for program in "${programs[@]}"; do targets+=("//${program%/*}:${program##*/}"); done
   for chapter in $(chapters); do targets+=("//chapters/$chapter:lesson"); done
 
-  # A test whose cases nobody linked in would be missed by nobody.
+  # Nobody would miss a test whose cases are not linked in.
   bazel query 2> /dev/null \
     'filter("_cases$", kind(cc_library, //common/...)) except deps(//tests:all_tests)' \
     | sed 's/^/Left out of all_tests: /'
@@ -158,7 +158,7 @@ make_pack() {
     | while read -r library path; do
       if ! stays_behind "$library"; then cp -L "$path" "$stage/d2l/lib/$library"; fi
     done
-  # The programs have the same kernels, over 100 MB apart.
+  # The programs have the same kernels, more than 100 MB apart.
   tar -C "$stage" -cf - d2l | xz --lzma2=preset=6,dict=256MiB > "$out.part" \
     && mv "$out.part" "$out" || exit 1
   echo "Packed $(du -h "$out" | cut -f1): $pack"
@@ -395,7 +395,7 @@ run_all() {
     elif ! command -v compute-sanitizer > /dev/null; then
       skip "compute-sanitizer" "not installed"
     else
-      # Without --filter, what has shared memory and many threads.
+      # Without --filter: kernels with shared memory and many threads.
       local pattern=cuda
       if [[ "$filter" == "*" ]]; then pattern='(Reduc|Softmax|MatMul|Copy).*cuda'; fi
       suite_limit="$sanitizer_limit" D2L_TEST_DEVICES="$(test_devices "$first")"

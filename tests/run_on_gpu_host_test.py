@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what run_on_gpu_host.sh runs, with made-up programs in place of the packed ones."""
+"""Tests which programs run_on_gpu_host.sh runs, with fake programs in place of the packed ones."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(HERE, "peers"))
 
 from cells import CELLS
 
-# Suites of a test on every device, and of one that takes the first.
+# A suite with a test on every device, and one whose test takes the first.
 ALL_TESTS = """\
 #!/bin/sh
 if [ "$1" = --gtest_list_tests ]; then
@@ -58,7 +58,7 @@ class RunnerTest(unittest.TestCase):
             return file.read().splitlines()
 
     def run_steps(self, steps):
-        """What it prints."""
+        """Returns the output."""
         run = subprocess.run(["./run_on_gpu_host.sh", "--steps=" + steps], cwd=self.folder,
                              env=dict(os.environ, PYTHONPATH=self.folder), timeout=60,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

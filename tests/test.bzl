@@ -1,4 +1,4 @@
-"""d2l_test, d2l_benchmarks: programs whose cases others can hold as well."""
+"""d2l_test, d2l_benchmarks: programs whose cases other programs can hold, too."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 
@@ -7,7 +7,7 @@ def _cases(name, **kwargs):
         name = name + "_cases",
         testonly = True,
         # Nothing refers to the cases by name, so a linker would leave out a
-        # shared library of them, or what it does not need of an archive.
+        # shared library of them, or the unneeded parts of an archive.
         linkstatic = True,
         visibility = ["//tests:__pkg__"],
         alwayslink = True,
@@ -25,8 +25,8 @@ def d2l_test(
     """A cc_test whose cases are also a part of //tests:all_tests.
 
     Makes NAME, the test, and NAME_cases, a library that registers its cases in
-    whatever program it is linked into. A machine without Bazel runs all of them
-    as one program, of the size of one.
+    whatever program it is linked into. A machine without Bazel runs all of
+    them as one program, which is as large as one test.
 
     Args:
       name: of the test.

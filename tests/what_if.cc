@@ -1,7 +1,7 @@
-// How far what is played is from what is measured: thirty alternatives that can
-// be made here. Prints a table, and the median and the 90th percentile of the
-// errors. A program is recorded and measured in turn with the alternative; of
-// several recordings the one of median length is played.
+// Compares the times that Play predicts with measured ones, for thirty
+// alternatives that can be made here. Prints a table, and the median and the
+// 90th percentile of the errors. A program is recorded and measured in turn
+// with the alternative; of several recordings, Play gets the median one.
 //
 //   bazel run //tests:what_if
 
@@ -54,7 +54,7 @@ double Seconds(const Program& program) {
 
 std::vector<double> errors;
 
-// What `program` would take, and what `made` takes.
+// Compares the predicted time of `program` with the time of `made`.
 void Compare(const std::string& what, const Program& program, const Play& play,
              const Program& made) {
   std::vector<RecordedProgram> recorded;
@@ -90,7 +90,7 @@ void Compare(const std::string& what, const Program& program, const Play& play,
   std::fflush(stdout);
 }
 
-// All work of a device is done on one stream.
+// Moves all work of a device to one stream.
 PlayedProgram OnOneStreamEach(PlayedProgram program) {
   std::map<int, int> first;  // stream of a device
   for (std::size_t s = 0; s < program.device_of.size(); ++s) {
@@ -104,8 +104,8 @@ PlayedProgram OnOneStreamEach(PlayedProgram program) {
   return program;
 }
 
-// Messages over a link, in each stream so many in a row, become one, where the
-// last was; each takes `latency`, and what its bytes need.
+// Joins each stream's messages over a link, `in_a_row` of them, to one in place
+// of the last; a message takes `latency`, and the time of its bytes.
 PlayedProgram Joined(PlayedProgram program, int in_a_row, double latency) {
   std::map<int, std::pair<int, int>> last;  // by stream: how many, and which
   for (std::size_t i = 0; i < program.requests.size(); ++i) {
@@ -127,7 +127,7 @@ double On(const PlayedProgram& program, const PlayedMachine& machine) {
   return d2l::Play(program, machine).seconds;
 }
 
-// The same streams instead of the default ones, with a queue of that length.
+// Runs the program on other streams, whose queues have this length.
 Program WithQueue(std::int64_t queue, const Program& program) {
   Stream& one = NewStream(kOne, queue);
   Stream& two = NewStream(kTwo, queue);
@@ -137,7 +137,7 @@ Program WithQueue(std::int64_t queue, const Program& program) {
   };
 }
 
-// A chain of products on each of two devices, asked for in turn.
+// A chain of products on each of two devices, enqueued in turn.
 Program Chains(const Tensor& a, const Tensor& b, int products) {
   return [=] {
     Tensor x = a, y = b;
@@ -252,7 +252,7 @@ void Waits() {
   }
 }
 
-// Products, and for each some a message over a link, which sleeps.
+// Products, and after every few a message over a link, which sleeps.
 Program Messages(const Tensor& a, int messages, int each, int in_a_row,
                  double latency, double seconds, Stream& link) {
   return [=, &link] {

@@ -16,7 +16,7 @@ class On:
     bound: Optional[str] = None  # a benchmark; None: what the device's peaks need
     aim_ns: Optional[float] = None
     aim_bounds: Optional[float] = None  # an aim that is a multiple of the bound
-    aim_ratio: Optional[float] = None  # the first peer takes at least so many times as long
+    aim_ratio: Optional[float] = None  # the first peer takes at least this many times as long
 
     def aim(self, bound_ns, peer_ns):
         """The longest that ours may take, in ns; None without an aim, or
@@ -45,10 +45,10 @@ class Cell:
         return kind == "cpu" and self.device_count == 1
 
 
-# On a GPU small operations cost the launch, and large products the arithmetic.
+# On a GPU, launches limit small operations, arithmetic limits large products.
 LAUNCHES = On(aim_ratio=1.5)
 COMPUTES = On(aim_ratio=0.98)
-# The others are to use 85 % of the memory's bandwidth, which is that of copies.
+# The others should reach 85 % of the memory's bandwidth, measured by copies.
 MOVES = On(aim_bounds=1 / 0.85)
 
 CELLS = [
@@ -82,8 +82,8 @@ CELLS = [
     Cell("transpose_1000", "transposed copy"),
     Cell("relu_1e6", "relu", cuda=MOVES),
     Cell("mul_1e7", "x * y"),
-    # Compiled programs. The peer's captured ones are TorchScript, frozen; its
-    # generated ones torch.compile's.
+    # Compiled programs. The peer's captured ones are frozen TorchScript; its
+    # generated ones are torch.compile's.
     Cell("mlp_8_eager", "call of layers of 8, 4, 2 and 2"),
     Cell("mlp_8_captured", "the same"),
     Cell("mlp_8_generated", "the same"),

@@ -1,6 +1,6 @@
 // The cells that compare.py also runs in PyTorch and NumPy. A benchmark has the
 // name that its cell has in cells.py, and its items are the cell's units. The
-// counter "bound_ns" is what the device's peaks need for one (measure.h).
+// counter "bound_ns" is the time of a unit at the device's peaks (measure.h).
 //
 //   bazel run //tests/peers:cells_benchmark -- --benchmark_filter=003
 //
@@ -141,7 +141,7 @@ void Products(benchmark::State& state) {
 }
 BENCHMARK(Products)->Name("000_In6")->UseRealTime();
 
-// False if --devices names only one.
+// False if --devices names only one device.
 bool HasTwoDevices(benchmark::State& state) {
   if (Devices().size() > 1) return true;
   Skip(state, absl::StrCat("there is no second device beside ",
@@ -308,7 +308,7 @@ BENCHMARK(Multiply)->Name("mul_1e7")->UseRealTime();
 
 enum class How { kEager, kCaptured, kGenerated };
 
-// `count` calls of fn, `how` they are to be run.
+// Measures `count` calls of fn; `how` says how to run them.
 void MeasureProgram(benchmark::State& state, How how, int count,
                     const ir::TensorFunction& fn,
                     const std::vector<Tensor>& inputs) {
@@ -326,7 +326,7 @@ void MeasureProgram(benchmark::State& state, How how, int count,
     return;
   }
   MeasureLoop(state, count, [&] { captured.Run(inputs); });
-  // It does not do them one by one.
+  // The program does not do the operations one by one.
   state.counters.erase("bound_ns");
 }
 
@@ -383,7 +383,7 @@ nn::Sequential MlpOf512(Device device) {
                         nn::Linear(128, 2, device));
 }
 
-// So many steps of training.
+// `count` steps of training.
 void TrainingSteps(benchmark::State& state, nn::Sequential (*make_net)(Device),
                    const Shape& batch, int count) {
   const Device device = FirstDevice();

@@ -63,7 +63,7 @@ To compare with what is not there:
 
 
 class CompareError(Exception):
-    """Nothing can be compared."""
+    """The comparison is not possible."""
 
 
 class CellError(Exception):
@@ -71,7 +71,7 @@ class CellError(Exception):
 
 
 class Stopped(Exception):
-    """SIGTERM has come."""
+    """SIGTERM has arrived."""
 
 
 def note(text):
@@ -79,7 +79,7 @@ def note(text):
 
 
 class Progress:
-    """A line that is written over on a terminal; else a line per round."""
+    """On a terminal, a line that is written over; otherwise a line per round."""
 
     def __init__(self, rounds):
         self.rounds = rounds
@@ -107,7 +107,7 @@ class Progress:
 
 
 def build(device):
-    """The path of the benchmark, up to date."""
+    """Builds the benchmark, and returns its path."""
     root = os.path.join(HERE, "..", "..")
     if not os.path.exists(os.path.join(root, "WORKSPACE")):
         raise CompareError("this is not in the repository, where Bazel builds the benchmark; "
@@ -141,7 +141,7 @@ def benchmark_command(binary, devices):
 
 
 def run_command(command, benchmarks=0):
-    """What it prints. CellError if it fails."""
+    """Returns the command's output. CellError if it fails."""
     limit = START_LIMIT + BENCHMARK_LIMIT * benchmarks
     try:
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -157,7 +157,7 @@ def run_command(command, benchmarks=0):
 
 
 def check_benchmark(binary, device):
-    """CompareError if it does not run on the device at all."""
+    """CompareError if the benchmark does not run on the device at all."""
     try:
         run_command(benchmark_command(binary, device_list(device, 1)) +
                     ["--benchmark_list_tests"])
@@ -167,8 +167,8 @@ def check_benchmark(binary, device):
 
 
 def run_benchmarks(binary, devices, names):
-    """In one process: {name: Figures}, {name: why it has no figure}, and the binary's
-    descriptions of the devices. If the process fails, each benchmark gets one of its own."""
+    """Runs them in one process: {name: Figures}, {name: why it has no figure}, and the binary's
+    descriptions of the devices. If it fails, each benchmark gets a process of its own."""
     try:
         printed = run_command(benchmark_command(binary, devices) + [
             "--benchmark_format=json",
@@ -195,9 +195,9 @@ def run_benchmarks(binary, devices, names):
 
 
 class Figures(typing.NamedTuple):
-    """Of a benchmark, per item."""
+    """The figures of a benchmark, per item."""
     ns: float
-    bound_ns: typing.Optional[float] = None  # what the device's peaks need; 0: not known
+    bound_ns: typing.Optional[float] = None  # the time at the device's peaks; 0: not known
     flop: typing.Optional[float] = None
 
 
@@ -205,7 +205,7 @@ def read_benchmarks(output, names):
     figures, failures = {}, {}
     for benchmark in output["benchmarks"]:
         name = benchmark["name"].rsplit("/real_time", 1)[0]
-        # Before Google Benchmark 1.8 there are only errors: see Skip in
+        # Google Benchmark has only errors before version 1.8: see Skip in
         # cells_benchmark.cc.
         message = benchmark.get("error_message") or benchmark.get("skip_message")
         if message:
@@ -225,7 +225,7 @@ def peer_command(module, threads, device):
 
 
 class Peer:
-    """A peer's process, which runs a cell when it is asked to."""
+    """A peer's process, which runs a cell on request."""
 
     def __init__(self, device, name, module, threads):
         self.name = name
@@ -243,14 +243,14 @@ class Peer:
         self.library = hello.get("library")
 
     def measure(self, cell):
-        """ns per unit, or None if the peer does not have the cell, or no longer."""
+        """ns per unit; None if the peer never had the cell, or has it no longer."""
         if cell not in self.cells:
             return None
         self.process.stdin.write(cell + "\n")
         self.process.stdin.flush()
         try:
             answer = self._read()
-        except CompareError as error:  # the others have figures still
+        except CompareError as error:  # the other cells still have figures
             self.cells = {cell}
             answer = {"error": str(error)}
         if "error" in answer:
@@ -287,7 +287,7 @@ def start_peers(device, mpi):
 
 
 class Samples:
-    """What the rounds measure."""
+    """The measurements of the rounds."""
 
     def __init__(self):
         # (cell, who): [by round]; "ours", "ours_all", "bound", "in_turn" or a peer, and
@@ -297,7 +297,7 @@ class Samples:
         self.devices = {}  # the binary's descriptions of them, in order; no values
 
     def run_round(self, binary, device, cells, peers, progress):
-        """All cells in ours, in a process per list of devices, then in the peers."""
+        """Runs all cells in ours, in a process per list of devices, then in the peers."""
         cells = [cell for cell in cells if cell.name not in self.without]
         for devices, benchmarks in processes(device, cells).items():
             progress.show("ours on %s" % devices)
@@ -323,14 +323,14 @@ class Samples:
                     self.ns.setdefault((cell.name, peer.name), []).append(ns)
 
     def rows(self, device, cells, peers):
-        """Of the cells that have figures."""
+        """The rows of the cells that have figures."""
         cells = [cell for cell in cells
                  if (cell.name, "ours") in self.ns and cell.name not in self.without]
         return make_rows(self.ns, cells, device, [peer.name for peer in peers])
 
 
 def processes(device, cells):
-    """{--devices: {(cell, who): benchmark}}, of ours."""
+    """{--devices: {(cell, who): benchmark}} of this library."""
     result = {}
     for cell in cells:
         on_them = result.setdefault(device_list(device, cell.device_count), {})
@@ -343,7 +343,7 @@ def processes(device, cells):
 
 
 def write_json(path, rows):
-    """What is there is replaced when all is written: this may be stopped."""
+    """Replaces the file only when all is written, since this may be stopped."""
     with open(path + ".part", "w") as file:
         json.dump(rows, file, indent=1)
         file.write("\n")
@@ -362,7 +362,7 @@ def device_name(text):
 
 
 def parse_arguments(words=None):
-    """words: those of the command line."""
+    """words: by default those of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", help="also write the rows to FILE")

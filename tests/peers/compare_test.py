@@ -20,7 +20,7 @@ PEERS = {device: [name for name, _, _ in peers] for device, peers in compare.PEE
 
 
 def samples_of(cells, ns, device="cpu"):
-    """All of `ns` for ours and for every peer, as long as 3 rounds."""
+    """3 rounds in which ours and every peer take `ns` in all cells."""
     samples = {}
     for cell in cells:
         for who in ["ours"] + PEERS[device]:
@@ -296,7 +296,7 @@ class TableTest(unittest.TestCase):
 class ArgumentsTest(unittest.TestCase):
 
     def refused(self, *words):
-        """What is said."""
+        """The error's text."""
         said = io.StringIO()
         with self.assertRaises(SystemExit) as exit_, contextlib.redirect_stderr(said):
             compare.parse_arguments(words)
@@ -403,12 +403,12 @@ class RoundsTest(unittest.TestCase):
         return path
 
     def starts(self):
-        """The --devices of each."""
+        """The --devices of each start."""
         with open(self.binary + ".starts") as file:
             return [re.search(r"--devices=(\S+)", line)[1] for line in file]
 
     def run_rounds(self, device, cells):
-        """Two."""
+        """Runs two rounds."""
         samples = compare.Samples()
         with contextlib.redirect_stderr(io.StringIO()):
             for _ in range(2):
@@ -433,7 +433,7 @@ class RoundsTest(unittest.TestCase):
             ("one", "ours"): [5, 5], ("one", "bound"): [4, 4], ("one", "flop"): [18]})
 
     def test_a_round_starts_one_process_for_all_cells_of_a_list_of_devices(self):
-        # To load cuBLAS takes longer than most cells do.
+        # Loading cuBLAS takes longer than most cells.
         samples = self.run_rounds("cuda:0", CELLS)
         self.assertEqual(samples.without, {})
         lists = ["cuda:0", "cuda:0,cuda:0", "cuda:0,cuda:0,cuda:0,cuda:0"]

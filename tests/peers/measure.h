@@ -1,6 +1,6 @@
-// What the files of cells share.
+// Functions that the files of cells share.
 //
-// Functions for one thread: that of the benchmarks.
+// Only the thread of the benchmarks calls them.
 
 #ifndef D2L_TESTS_PEERS_MEASURE_H_
 #define D2L_TESTS_PEERS_MEASURE_H_
@@ -22,9 +22,9 @@
 
 namespace d2l {
 
-// What the operations that this thread requests need at least: their devices'
-// time, each device working for itself, or the thread's to request them and to
-// wait for them.
+// The least time for the operations that this thread enqueues: the longest of
+// the devices' times, each working by itself, and of the thread's own time to
+// enqueue them and to wait for them.
 class CostCounter : public OpListener, public DeviceListener {
  public:
   CostCounter() {
@@ -43,7 +43,7 @@ class CostCounter : public OpListener, public DeviceListener {
     to_wait_ = peaks.wait_seconds;
     working_[device] += BoundOf(cost, peaks).seconds;
   }
-  // For what has just been requested; a further wait finds it done.
+  // For operations that were just enqueued; a further wait finds them done.
   void OnWait(const WaitRecord& record) noexcept override {
     if (record.full_queue > 0) return;
     requesting_ += to_wait_;
@@ -51,7 +51,7 @@ class CostCounter : public OpListener, public DeviceListener {
   }
 
   double flop() const { return flop_; }
-  // 0 if there are none.
+  // 0 if there are no operations.
   double bound_seconds() const {
     double longest = requesting_;
     for (const auto& [device, seconds] : working_) {
@@ -75,9 +75,9 @@ inline void Skip(benchmark::State& state, const std::string& why) {
   state.SkipWithError(absl::StrCat("skipped: ", why).c_str());
 }
 
-// `work` is `units` units of what the cell counts. It is called once before
-// the clock starts: the caches fill, memory is taken from the system, and the
-// operations are counted.
+// Measures `work`, which is `units` of the cell's units. It is called once
+// before the clock starts: the caches fill, memory is taken from the system,
+// and the operations are counted.
 template <typename F>
 void Measure(benchmark::State& state, std::int64_t units, const F& work) {
   const Device device = FirstDevice();

@@ -8,8 +8,8 @@ RNG = np.random.default_rng(1)
 
 
 def set_up(threads, device):
-    """What it is, and nothing to wait with. Its BLAS takes the number of threads
-    from the environment, which peer.py's caller sets."""
+    """The library's name, and no function that waits. Its BLAS takes the number of
+    threads from the environment, which peer.py's caller sets."""
     if device != "cpu":
         raise ValueError("NumPy has no %s" % device)
     return "NumPy " + np.__version__, None
@@ -171,7 +171,7 @@ def add_bias():
     return run
 
 
-# The set-up, which returns what is timed; and how many units that is.
+# The set-up, which returns the timed function; and how many units that does.
 CELLS = {
     "003_c5": (tiny_products, 10_000),
     "003_c18": (draw_and_multiply, 20_000),

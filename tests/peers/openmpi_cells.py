@@ -21,7 +21,7 @@ def set_up(threads, device):
 
 
 def allreduce_ns(printed):
-    """Of MPI_Allreduce, for 64 MiB."""
+    """The time of MPI_Allreduce for 64 MiB."""
     found = re.search(r"^ *64\.0 MiB +MPI_Allreduce +([\d.]+) (\w+)", printed, re.MULTILINE)
     if not found:
         raise RuntimeError("mpi_benchmark printed no row of MPI_Allreduce for 64.0 MiB")
@@ -29,7 +29,7 @@ def allreduce_ns(printed):
 
 
 def allreduce(processes):
-    # Root may not start mpirun, and not more processes than cores, without saying so.
+    # mpirun needs to be told if root starts it, or more processes than cores.
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     command = ["mpirun", "--oversubscribe", "-np", str(processes), os.environ["D2L_MPI_BENCHMARK"]]
     return allreduce_ns(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True,

@@ -35,7 +35,7 @@ void SynchronizeAll() {
 }
 
 // Training of LeNet with 256 images. A part is a net on the devices with these
-// ids, and its images; parts know nothing of each other.
+// ids, and its images; the parts are independent.
 
 constexpr std::int64_t kImages = 256;
 constexpr int kSteps = 5;
@@ -77,7 +77,7 @@ BENCHMARK_CAPTURE(TrainLeNet, two_devices, {{0, 1}})
 BENCHMARK_CAPTURE(TrainLeNet, one_device, {{0}})
     ->Name("ddp_lenet_in_turn")
     ->UseRealTime();
-// Half of the images on each device, and nothing exchanged.
+// Half of the images on each device, without exchange.
 BENCHMARK_CAPTURE(TrainLeNet, apart, {{0}, {1}})
     ->Name("bound_ddp_lenet")
     ->UseRealTime();

@@ -23,7 +23,7 @@ def one_line(error):
 
 
 def repeat(run, seconds):
-    """Runs it until the time is over, once at least; (ns, runs)."""
+    """Runs it until the time is over, at least once. Returns (ns, runs)."""
     runs = 0
     start = time.perf_counter_ns()
     while True:
@@ -44,8 +44,8 @@ def waited_for(run, synchronize):
 
 
 def measure(setup, units, synchronize):
-    """ns per unit. synchronize waits for the device; None: calls do that. Without
-    units, what the set-up returns measures itself and returns ns."""
+    """ns per unit. synchronize waits for the device; None if calls wait. Without
+    units, the function from the set-up measures itself and returns ns."""
     run = setup()
     if units is None:
         return run()
@@ -74,8 +74,8 @@ def main():
     except ModuleNotFoundError as error:
         reply({"missing": error.name})
         return
-    # What a library throws that does not load, or has nothing for the device,
-    # differs from version to version.
+    # The exceptions of a library that does not load, or does not know the
+    # device, differ between versions.
     except Exception as error:
         reply({"unusable": one_line(error)})
         return

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of a peer's process and of how compare.py talks to it, with a made-up library."""
+"""Tests of a peer's process and of how compare.py talks to it, with a fake library."""
 import contextlib
 import io
 import os
@@ -10,7 +10,7 @@ import compare
 import openmpi_cells
 import peer
 
-# A peer's module: a cell, and one that the library cannot do.
+# A peer's module: a cell that works, and cells that fail.
 MODULE = """
 import os
 

@@ -7,7 +7,7 @@ import torch
 import pytorch_nets
 import pytorch_ranks
 
-# Make tensors on the device of set_up. On a CPU they are torch's own.
+# These make tensors on set_up's device. On a CPU they are torch's own.
 rand, randn, zeros, ones = torch.rand, torch.randn, torch.zeros, torch.ones
 
 # Waits for that device; None on a CPU, where a call returns when it is done.
@@ -15,8 +15,8 @@ synchronize = None
 
 
 def set_up(threads, device):
-    """What it is, and what waits for the device. Throws torch's own error if it
-    cannot run there."""
+    """The library's name, and a function that waits for the device. Throws torch's own
+    error if it cannot run there."""
     global rand, randn, zeros, ones, synchronize
     torch.set_num_threads(threads)
     library = "PyTorch " + torch.__version__
@@ -24,14 +24,14 @@ def set_up(threads, device):
         if threads == 1:
             CELLS.update(CELLS_OF_PROCESSES)
         return library, None
-    # Full float32, as ours. Convolutions are TF32 without being asked.
+    # Full float32, as ours. By default convolutions are TF32.
     torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     rand, randn, zeros, ones = (
         functools.partial(function, device=device) for function in (rand, randn, zeros, ones))
     synchronize = functools.partial(torch.cuda.synchronize, device)
-    ones(1) + 1  # has it code for this GPU?
+    ones(1) + 1  # throws if it has no code for this GPU
     synchronize()
     return "%s on %s" % (library, torch.cuda.get_device_name(device)), synchronize
 
@@ -226,7 +226,7 @@ def eager(module):
 
 def captured(module):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # that it is deprecated
+        warnings.simplefilter("ignore", FutureWarning)  # about its deprecation
         return torch.jit.freeze(torch.jit.script(module))
 
 
@@ -241,7 +241,7 @@ def mlp(n, how):
                   torch.nn.Linear(n // 2, n // 4), torch.nn.ReLU(),
                   torch.nn.Linear(n // 4, 2)]
         x = randn(1, n)
-        # Without gradients, which ours has not.
+        # Without gradients, which ours does not have.
         net = how(torch.nn.Sequential(*layers).to(x.device).requires_grad_(False).eval())
         for _ in range(10):  # TorchScript optimises in the first calls
             net(x)
@@ -307,7 +307,7 @@ def multiply():
     return lambda: x * y
 
 
-# The set-up, which returns what is timed; and how many units that is.
+# The set-up, which returns the timed function; and how many units that does.
 CELLS = {
     "003_c5": (tiny_products, 10_000),
     "003_c5_profiled": (tiny_products_profiled, 10_000),
@@ -353,7 +353,7 @@ CELLS = {
     "chain_1e7_generated": (chain(generated), 1),
 }
 
-# Of processes with one thread each: the peer with one thread has them.
+# Cells of processes with one thread each, for the peer with one thread.
 CELLS_OF_PROCESSES = {
     "ddp_lenet": (pytorch_ranks.on(2, "train_lenet"), pytorch_ranks.STEPS),
     "allreduce_64MB_2": (pytorch_ranks.on(2, "allreduce"), 1),

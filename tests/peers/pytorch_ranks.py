@@ -14,7 +14,7 @@ import pytorch_nets
 STEPS = 5  # of training, in a run
 IMAGES = 256  # in a step, of all processes
 
-# Whoever waits longer waits in vain. Seconds.
+# A process that waits longer fails. In seconds.
 TIME_LIMIT = 60
 
 
@@ -44,7 +44,7 @@ WORK = {"train_lenet": train_lenet, "allreduce": allreduce}
 
 
 def rank_main(rank, ranks, file, work, connection):
-    """A process: runs the work each time that it is told to, until the connection ends."""
+    """A process: runs the work on each message, until the connection ends."""
     torch.set_num_threads(1)
     if sys.platform.startswith("linux"):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -64,7 +64,7 @@ def rank_main(rank, ranks, file, work, connection):
 
 
 class Ranks:
-    """The processes. A call has all of them do the work once."""
+    """The processes. A call makes all of them do the work once."""
 
     def __init__(self, ranks, work):
         self.folder = tempfile.TemporaryDirectory()

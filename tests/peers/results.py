@@ -2,15 +2,15 @@
 import os
 import statistics
 
-# The peer that uses all cores. It is compared with "ours_all", which has them too.
+# The peer that uses all cores. It is compared with "ours_all", which uses all, too.
 PYTORCH_ALL = "pytorch-all"
 
-# Of slower cells the rate says little: they are not about arithmetic.
+# The rate of slower cells says little: they are not about arithmetic.
 LEAST_GFLOPS = 10
 
 
 def kind(device):
-    """Of a device as --device says it: "cpu" or "cuda"."""
+    """The kind of --device: "cpu" or "cuda"."""
     return device.split(":")[0]
 
 
@@ -23,7 +23,7 @@ def smallest(samples):
 
 
 def spread(samples):
-    """Half of what the middle half of the samples covers, as a part of the median."""
+    """Half of the interquartile range, as a part of the median."""
     if not samples or len(samples) < 2:
         return None
     low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
@@ -36,7 +36,7 @@ def quotient(a, b):
 
 def make_rows(samples, cells, device, peers):
     """A row per cell and peer (a name), with None for figures that do not exist.
-    device: as --device says it."""
+    device: the value of --device."""
     rows = []
     for cell in cells:
         on = cell.on(kind(device))
@@ -90,7 +90,7 @@ def three_digits(x):
 def duration(ns):
     if ns is None:
         return ""
-    if ns < 0.0995:  # an element on a GPU
+    if ns < 0.0995:  # such as an element on a GPU
         return three_digits(1000 * ns) + "ps"
     for unit, size in (("ns", 1), ("µs", 1e3), ("ms", 1e6)):
         if ns < 999.5 * size:
@@ -107,8 +107,8 @@ def times(ratio):
 
 
 def markdown(header, lines):
-    """A pipe table; the first column to the left, the others to the right."""
-    # At least 2: the rule's fields need a dash beside the colon.
+    """A Markdown table; its first column is aligned left, the others right."""
+    # At least 2, because a field of the rule needs a dash beside the colon.
     widths = [max([2] + [len(row[i]) for row in [header] + lines]) for i in range(len(header))]
 
     def line(fields):
@@ -175,7 +175,7 @@ def table(rows):
 
 
 def remarks(rows):
-    """Lines for below the table."""
+    """The lines below the table."""
     lines = []
     for group in by_cell(rows):
         row = group[0]

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 import pytorch_nets
 
 BINARY = "bazel-bin/tests/peers/training_steps"
-# Of steps that do not overshoot: where the loss jumps, so does any difference.
+# With these no step overshoots: if the loss jumps, so does any difference.
 LR = {"lenet": 0.02, "resnet18": 0.01}
 MOMENTUM = 0.9
 # The largest difference of a loss, in units of the first. PyTorch's own float32

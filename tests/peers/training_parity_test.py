@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains beside PyTorch, and exchanges state dicts with it, where it is."""
+"""Trains beside PyTorch, and exchanges state dicts with it, if it is installed."""
 import os
 import sys
 import tempfile
@@ -24,7 +24,7 @@ class TrainingParityTest(unittest.TestCase):
         ours, theirs, our_state, their_state = parity.compare(
             BINARY, name, dtype, steps, batch)
         self.assertEqual(len(ours), steps)
-        # It is worth comparing only if something was learnt.
+        # The comparison is useful only if something was learnt.
         self.assertLess(min(theirs[-5:]), 0.9 * theirs[0])
         tolerance = parity.TOLERANCE[name, dtype]
         self.assertLessEqual(parity.difference_of(ours, theirs), tolerance)
