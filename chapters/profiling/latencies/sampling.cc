@@ -10,8 +10,8 @@ namespace d2l {
 namespace {
 
 constexpr std::size_t kFewestSamples = 6;
-// A batch takes no longer, unless one operation does. The system lets a process
-// run for milliseconds at a time.
+// A batch takes at most this long, unless one operation takes longer. The
+// system lets a process run for milliseconds at a time.
 constexpr double kLongestBatchSeconds = 200e-6;
 
 }  // namespace
