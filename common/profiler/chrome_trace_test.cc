@@ -64,7 +64,7 @@ json SliceNamed(const json& trace, const std::string& name,
   return json();
 }
 
-// What the format asks of each event.
+// Checks that an event has the fields that the format requires.
 void CheckFields(const json& event) {
   SCOPED_TRACE(event.dump());
   const std::string phase = event.at("ph");
@@ -104,8 +104,8 @@ struct Slice {
   std::int64_t end;
 };
 
-// Slices of a track, in the order of the file, nest or are disjoint: a later
-// one begins within the innermost open one and ends within it too.
+// Checks that a track's slices, in the order of the file, nest or are disjoint:
+// a later one begins within the innermost open one and ends within it too.
 void CheckNesting(std::vector<Slice> slices, bool may_nest) {
   std::stable_sort(slices.begin(), slices.end(),
                    [](Slice a, Slice b) { return a.begin < b.begin; });
@@ -258,7 +258,7 @@ TEST(ChromeTrace, MovesDeviceWorkThatClocksMakeOverlap) {
   EXPECT_EQ(slice("early"), std::make_pair(0L, 1000L));
   EXPECT_EQ(slice("late"), std::make_pair(1000L, 500L));
   EXPECT_EQ(slice("lost"), std::make_pair(1500L, 0L));
-  // The figures stay those that were measured.
+  // The times in the arguments are still the measured ones.
   EXPECT_EQ(SliceNamed(trace, "lost", "cpu:0").at("args").at("device_us"), 0.3);
 }
 
@@ -332,7 +332,7 @@ TEST(ChromeTrace, SaysNothingOfACutWhereThereIsNone) {
   EXPECT_TRUE(EventsOf(trace, "i").empty());
 }
 
-// A parent that lasts to the end stays around what is left of its children.
+// A parent that lasts to the end stays around the children that are left.
 TEST(ChromeTrace, KeepsAParentWhoseChildrenAreCut) {
   ProfileBuilder builder(kTwoDevices);
   builder.Begin(ProfiledKind::kRange, "step", 0);

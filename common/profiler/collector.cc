@@ -30,7 +30,7 @@ std::atomic<bool> profiling{false};
 
 namespace {
 
-// Chunks to be used again: their pages are mapped already.
+// Chunks for reuse: their pages are mapped already.
 class ChunkPool {
  public:
   // Never destroyed: threads may return chunks until the process ends.
@@ -92,7 +92,7 @@ int NewThreadNumber() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-// All but the stamps and the inputs.
+// Sets all fields but the stamps and the inputs.
 void Fill(CallRecord& record, ProfiledKind kind, const char* name,
           std::int64_t begin, std::int64_t end, SourceLocation at,
           SourceLocation by) {
@@ -136,7 +136,7 @@ void SetInputs(Chunk& chunk, CallRecord& record,
 
 }  // namespace
 
-// What a thread writes to.
+// A thread's chunk, and its place in it.
 struct Collector::ThreadLog {
   ThreadLog() = default;
   ~ThreadLog() {
@@ -160,7 +160,7 @@ struct Collector::ThreadLog {
   std::uint64_t generation = 0;
   std::uint32_t used = 0;  // of the chunk
   bool launched = false;   // NewStamps gave out the next record
-  // For room in a queue, in the request that goes on or went before.
+  // Waits for room in a queue, of the current or the previous request.
   std::vector<WaitRecord> room_waits;
   const int thread = NewThreadNumber();
 };
@@ -321,7 +321,7 @@ void Collector::AfterRead(const ReadRecord& read) {
 
 void Collector::OnWait(const WaitRecord& wait) noexcept {
   if (wait.full_queue > 0) {
-    // The request has the next record; and a new chunk may need a stream.
+    // The next record is the request's; and a new chunk may need a stream.
     if (ThreadLog* const log = Log()) log->room_waits.push_back(wait);
     return;
   }

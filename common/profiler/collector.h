@@ -23,11 +23,11 @@
 //    +--------------------------------------------------------------+
 //      no recording has it any more, and devices have written all stamps
 //
-// Renew gives the chunk to each recording that has room, so a chunk is wholly
-// within or wholly outside each recording's time: Start and Stop begin a new
-// generation, and a thread whose chunk is of an older one renews it at its next
-// call. When a chunk closes, its calls count for each recording whose time it
-// is within: as records, if it has the chunk, else as cut. If no recording has
+// Start and Stop begin a new generation, and a thread whose chunk is of an
+// older one renews it at its next call, so a chunk is wholly within or wholly
+// outside each recording's time. Renew gives the chunk to each recording that
+// has room. When a chunk closes, each recording whose time includes it counts
+// its calls: as records if it has the chunk, else as cut. If no recording has
 // room, a thread has no chunk and only counts its calls (uncollected_).
 //
 // The states of a thread's next record:
@@ -68,8 +68,7 @@
 namespace d2l {
 namespace internal {
 
-// A call of the front end. Written by its thread, except for the stamps, which
-// are the device's.
+// A call of the front end. Its thread writes it; the device writes the stamps.
 struct alignas(64) CallRecord {
   static constexpr int kMaxInputs = 4;
   static constexpr int kMaxSizes = 6;
@@ -107,11 +106,11 @@ struct Chunk {
   static constexpr std::uint32_t kRecords = 512;
 
   std::array<CallRecord, kRecords> records;
-  std::array<OpCost, kRecords> costs;  // of those that are operations
-  // How many are written.
+  std::array<OpCost, kRecords> costs;  // of the operations
+  // The number of written records.
   std::atomic<std::uint32_t> used{0};
   int thread = 0;
-  // Guarded by the collector's mutex: when it was given out, and to whom.
+  // When it was given out, and to whom; guarded by the collector's mutex.
   std::uint64_t generation = 0;
   std::vector<const Recording*> takers;
   // The texts that records point to.
@@ -125,15 +124,15 @@ struct TimedMemoryRecord {
   int thread;
 };
 
-// What was recorded between Start and Stop.
+// The records between Start and Stop.
 class Recording {
  public:
   explicit Recording(const ProfilerOptions& options) : options_(options) {}
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // After Stop, by one thread at a time. Waits until the operations in it are
-  // done or skipped.
+  // Call it after Stop, from one thread at a time. Waits until the recorded
+  // operations are done or skipped.
   Profile ToProfile() const;
 
  private:
@@ -144,7 +143,7 @@ class Recording {
 
   const ProfilerOptions options_;
   const TickScale begin_;
-  // Those below are guarded by the collector's mutex until Stop.
+  // The members below are guarded by the collector's mutex until Stop.
   std::optional<TickScale> end_;
   std::vector<ChunkPtr> chunks_;
   std::int64_t records_ = 0;  // in chunks that are closed
@@ -152,7 +151,7 @@ class Recording {
   std::int64_t cut_ = 0;
   std::int64_t memory_cut_ = 0;
   std::int64_t uncollected_at_start_ = 0;
-  std::uint64_t generation_ = 0;  // the collector's, since it began
+  std::uint64_t generation_ = 0;  // the collector's at the start
 };
 
 class Collector : public OpListener, public DeviceListener {
@@ -162,14 +161,14 @@ class Collector : public OpListener, public DeviceListener {
 
   std::shared_ptr<Recording> Start(const ProfilerOptions& options)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `recording` goes on.
+  // `recording` must be active.
   void Stop(Recording& recording) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // True while there is a recording.
   bool on() const { return profiling.load(std::memory_order_acquire); }
 
-  // A range of the user's on this thread. BeginRange returns null if nothing is
-  // recorded; else the record, and *chunk, which keeps it.
+  // Begins a user's range on this thread. Returns null if there is no
+  // recording; else the record, and in *chunk the chunk that keeps it.
   CallRecord* BeginRange(std::string name, SourceLocation at, ChunkPtr* chunk);
 
   void OnOp(const OpRecord& record) override;
@@ -183,9 +182,9 @@ class Collector : public OpListener, public DeviceListener {
   struct ThreadLog;
 
   Collector() = default;
-  // This thread's; null when the thread is ending.
+  // This thread's log; null when the thread is ending.
   static ThreadLog* Log();
-  // The same with room for a record; null if there is none.
+  // The same, with room for a record; null if there is no room.
   ThreadLog* Room();
   void Renew(ThreadLog& log) ABSL_LOCKS_EXCLUDED(mutex_);
   void Close(const ChunkPtr& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -200,7 +199,7 @@ class Collector : public OpListener, public DeviceListener {
   std::atomic<std::int64_t> uncollected_{0};
 
   Mutex mutex_;
-  // Those that go on.
+  // The active ones.
   std::vector<std::shared_ptr<Recording>> recordings_ ABSL_GUARDED_BY(mutex_);
   int recordings_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
   // The threads' chunks.

@@ -1,4 +1,4 @@
-// What the exports share, and the trace.
+// The functions that the exports share, and the trace.
 
 #include "common/profiler/export.h"
 
@@ -65,7 +65,7 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
   fit.kept.assign(spans.size(), all <= max);
   if (all <= max) return fit;
 
-  // The range that each span is in, itself if it is one; -1 - thread for none.
+  // The range around each span, or itself if it is one; -1 - thread if none.
   std::vector<int> range_of(spans.size());
   std::vector<std::size_t> ranges;
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -85,8 +85,8 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
     fit.kept[i] = true;
     --left;
   }
-  // The calls by their place in their range: the second of any stands behind
-  // the first of all.
+  // The calls by their place in their range: the second call of any range
+  // stands behind the first calls of all.
   std::vector<std::pair<std::int64_t, std::size_t>> calls;
   std::map<int, std::int64_t> count;
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -102,7 +102,7 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
   for (std::size_t i = 0; i < spans.size(); ++i) {
     if (fit.kept[i]) continue;
     ++fit.cut;
-    // Of a range that is left out itself, in the one around it.
+    // If the range is left out itself, the cut is in the range around it.
     int around = IsRange(spans[i]) ? spans[i].parent : range_of[i];
     while (around >= 0 && !fit.kept[around]) around = spans[around].parent;
     cut_at.emplace(around, spans[i].host_begin);
@@ -188,7 +188,7 @@ namespace {
 // Members stay in the order in which they are written.
 using Json = nlohmann::ordered_json;
 
-// What is no UTF-8 becomes U+FFFD.
+// Text that is not UTF-8 becomes U+FFFD.
 std::string Dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

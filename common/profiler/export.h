@@ -20,10 +20,10 @@
 // Times are in microseconds from Profile::begin, to the nanosecond.
 //
 // The page is one file that needs no network. It has a row for each thread of
-// the front end, for each stream, and for the memory of each device; one zooms,
-// searches, and selects a call to see all that is known of it and when it ran.
-// The notes of the profile stand on top. It speaks the language of the run
-// (common/base/console/language.h), or what its address asks for:
+// the front end, for each stream, and for the memory of each device. The reader
+// can zoom, search, and select a call to see its details and its time. The
+// notes of the profile stand on top. The page is in the language of the run
+// (common/base/console/language.h), or in the one of its address:
 // "profile.html?lang=zh".
 //
 // Pure functions of a Profile, thread-safe.
@@ -42,10 +42,10 @@ namespace d2l {
 
 struct ExportOptions {
   std::string title = "Profile";  // of a page
-  // Of more spans, the first of each range of the program are kept, and a note
+  // Of a longer profile, the first spans of each range are kept, and a note
   // says so. A span takes up to 1 kB of a trace, 80 bytes of a page.
   std::int64_t max_spans = 20'000;
-  // For each curve of memory; of more, the peaks are kept. At least 4.
+  // For each curve of memory. A longer curve keeps its peaks. At least 4.
   int max_memory_points = 4'000;
   // How to get more spans, for the note.
   std::string more_spans = "The option max_spans sets how many.";
@@ -62,20 +62,20 @@ absl::Status WriteChromeTrace(const Profile& profile, const std::string& path,
 absl::Status WriteHtmlTimeline(const Profile& profile, const std::string& path,
                                const ExportOptions& options = {});
 
-// What the two share: the spans that fit, the intervals of a device's work, the
-// points of a memory curve that are kept.
+// Shared by both exports: the spans that fit, the intervals of the devices'
+// work, and the points of a memory curve that are kept.
 
 struct SpansThatFit {
   std::vector<bool> kept;  // for each span of the profile
   std::int64_t cut = 0;    // how many are not kept
-  // Where the first that is left out of each range begins; by time.
+  // The begin of the first omitted span of each range, sorted by time.
   std::vector<std::int64_t> cut_at;
   std::string note;  // on the cut; "" if there is none
 };
 
-// At most max_spans spans: first the ranges, the earliest first; then of
-// each of them, and of what is in none, the same number of calls, its first.
-// The parent of one that is kept is kept.
+// Keeps at most max_spans spans: first the ranges, in the order of time; then
+// the first calls of each range, the same number of each. A thread's calls
+// outside all ranges count as a range. The parent of a kept span is kept.
 SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options);
 
 struct DrawnInterval {
@@ -83,10 +83,10 @@ struct DrawnInterval {
   std::int64_t end = 0;
 };
 
-// For each span, when its work is drawn on its stream; {0, 0} if that was not
-// measured. Intervals of a stream are disjoint and none begins before its
-// request: where a conversion between clocks makes it look otherwise, the later
-// begin is moved.
+// For each span, the interval in which its work is drawn on its stream; {0, 0}
+// if its time was not measured. Intervals of a stream are disjoint and none
+// begins before its request: if the conversion between clocks contradicts that,
+// the later begin is moved.
 std::vector<DrawnInterval> DrawnDeviceWork(const Profile& profile);
 
 // Whether the work of the span has an interval of its own.
@@ -101,10 +101,10 @@ struct MemoryCurve {
   std::vector<MemoryPoint> points;  // by time
 };
 
-// A curve for each device and kind of memory that has points, the devices in
-// their order, pinned memory after the device's own. Of neighbouring points,
-// those remain at which most was in use, in flight and both together, and the
-// last; at most `max_points` of a curve, which must be 4 or more.
+// Returns a curve for each device and kind of memory that has points: the
+// devices in their order, pinned memory after the device's own. Of neighbouring
+// points, it keeps those with the most allocated, pending, and both together,
+// and the last; at most `max_points` (4 or more) of a curve.
 std::vector<MemoryCurve> ThinnedMemory(const Profile& profile, int max_points);
 
 // "memory of cpu:0", "pinned memory of cuda:0".

@@ -39,8 +39,8 @@ TEST(HtmlPage, SpeaksChineseWhereItIsAskedTo) {
   ExpectToWork(RandomProfile(4, 300), {}, "zh");
 }
 
-// So many rows that a scroll bar comes when the panel takes its place: the
-// page once reported an error of its ResizeObserver.
+// With so many rows, a scroll bar appears when the panel takes its place; that
+// once made the page report an error of its ResizeObserver.
 TEST(HtmlPage, ScrollsBesideTheSelection) {
   std::vector<Device> devices;
   for (int i = 0; i < 16; ++i) devices.emplace_back(DeviceType::kCpu, i);

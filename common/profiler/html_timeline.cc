@@ -24,7 +24,7 @@ namespace {
 // Members stay in the order in which they are written.
 using Json = nlohmann::ordered_json;
 
-// The page's data: what html_timeline_model.js reads. Spans are columns of
+// The page's data, which html_timeline_model.js reads. Spans are columns of
 // numbers, which are a fifth as long as an object for each; texts are indices
 // into "texts", of which the first is "". Times are nanoseconds: "begin" from
 // the begin of the span before, "drawn_begin" from the span's own begin.
@@ -44,8 +44,8 @@ class PageData {
     AddMemory(ThinnedMemory(profile, options.max_memory_points));
   }
 
-  // What is no UTF-8 becomes U+FFFD. '<', which is in strings only, is an
-  // escape: the text stands in an HTML <script>.
+  // Text that is not UTF-8 becomes U+FFFD. '<', which is in strings only, is
+  // escaped, since the text stands in an HTML <script>.
   std::string ToString() const {
     return absl::StrReplaceAll(
         data_.dump(-1, ' ', false, Json::error_handler_t::replace),
@@ -117,7 +117,7 @@ class PageData {
                         })));
       add("in_place", span.in_place ? 1 : 0);
       add("line", place(span.line()));
-      // Only where it is another line.
+      // Only if it is a different line.
       add("requested_at",
           span.requested_at == span.line() ? 0 : place(span.requested_at));
       add("allocated", span.allocated_bytes);

@@ -13,15 +13,15 @@ function appendFacts(list, facts) {
   }
 }
 
-// What is at a place of the canvas: {row}, and if there is a call {span} with
-// the number of `others` that are drawn within the same pixel.
+// Finds what is at a place of the canvas: {row}, and if there is a call {span}
+// with the number of `others` that are drawn within the same pixel.
 function hitAt(x, y) {
   if (x < GUTTER || y < AXIS) return null;
   const row = rows.find((r) => y >= rowY(r) && y < rowY(r) + r.height);
   if (!row) return null;
   const lane = row.lanes[Math.floor((y - rowY(row)) / LANE_HEIGHT)];
   if (!lane) return {row};
-  // Slices narrower than the mouse is steady are hit from beside them.
+  // Slices too narrow for the mouse are hit from beside them.
   const reach = 2;
   const first = firstAbove(lane.end, timeAt(x - reach), 0, lane.count, true);
   const end = firstAbove(lane.begin, timeAt(x + reach), first, lane.count);
@@ -98,7 +98,7 @@ function select(span) {
   requestDraw();
 }
 
-// Moves what is in sight so that the selected request and its work are.
+// Moves the view so that the selected request and its work are visible.
 function reveal() {
   if (selected < 0) return;
   const i = selected;
@@ -188,7 +188,7 @@ document.addEventListener('keydown', (event) => {
 
 canvas.addEventListener('wheel', (event) => {
   event.preventDefault();
-  // In lines or pages where the browser counts so.
+  // Some browsers count in lines or pages.
   const unit = [1, 16, 400][event.deltaMode];
   const x = event.clientX - canvas.getBoundingClientRect().left;
   if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {

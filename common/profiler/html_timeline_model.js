@@ -166,8 +166,8 @@ function bytesText(bytes) {
   }
 }
 
-// What is known of a call: pairs of a term and a text. The short form is for
-// the tooltip.
+// The facts of a call: pairs of a term and a text. The short form is for the
+// tooltip.
 function factsOf(i, short) {
   const time = short ? timeText : exactTimeText;
   const kind = spans.kind[i];

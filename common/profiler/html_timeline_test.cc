@@ -42,7 +42,7 @@ int CountOf(const std::string& text, const std::string& part) {
   return count;
 }
 
-// What a browser takes for the content of the data's script.
+// The content of the data's script, as a browser reads it.
 json DataOf(const std::string& page) {
   const std::string open = "<script id=\"profile\" type=\"application/json\">";
   const std::size_t begin = page.find(open);
@@ -222,9 +222,9 @@ TEST(HtmlTimeline, IsInTheLanguageOfTheRun) {
             absl::StrCat("含", profile.spans.size(), "次调用中的7次。More."));
 }
 
-// What the page says has a row with the same arguments in its table, each row
-// is of something it says, and a text in its elements stands there twice. That
-// the terms of the facts have rows is seen in the browser.
+// Each text that the script says has a row with the same arguments in its
+// table, each row is used, and a text of the page's elements stands there in
+// both languages. The browser test shows that the terms of the facts have rows.
 TEST(HtmlTimeline, HasItsWordsInBothLanguages) {
   const std::string page = ToHtmlTimeline(Profile());
   const auto matches = [](const std::string& text, const char* pattern) {
@@ -326,7 +326,7 @@ TEST(FitSpans, KeepsTheFirstCallsOfEachRange) {
         span.kind == ProfiledKind::kOperation && span.name.size() > 3;
     EXPECT_EQ(fit.kept[i], !late) << span.name;
   }
-  // Of ranges that are left out, nothing is kept.
+  // Nothing of ranges that are left out is kept.
   options.max_spans = 2;
   EXPECT_THAT(FitSpans(profile, options).cut_at,
               ::testing::ElementsAre(0, 1000, 1030));

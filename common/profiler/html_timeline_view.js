@@ -1,6 +1,6 @@
-// Drawing: the part of the rows that is in sight, in the part of the time that
-// is zoomed to. Of a row it looks only at what is visible, and at most at one
-// slice for each pixel, however many there are.
+// Drawing: draws the rows and the part of the time that are visible. Of a row
+// it looks only at visible slices, and at most at one for each pixel, however
+// many there are.
 
 const canvas = document.getElementById('canvas');
 const scroll = document.getElementById('scroll');
@@ -38,7 +38,7 @@ function showEverything() {
   setView(-duration, 2 * duration);
 }
 
-// Around a time that keeps its place on the screen.
+// Zooms around a time that keeps its place on the screen.
 function zoom(factor, centre) {
   const length = view.to - view.from;
   const wanted = Math.min(Math.max(length * factor, SHORTEST_VIEW),
@@ -112,8 +112,8 @@ function coloursOf(i) {
       {fill: `hsl(${hue}, 58%, 73%)`, text: '#141414'};
 }
 
-// Makes the canvas as large as its place. Not within the observer of that
-// place, which it may change: a scroll bar comes or goes.
+// Makes the canvas as large as its place. Must not be called within the
+// observer of that place, which it may change: a scroll bar comes or goes.
 function fit() {
   const ratio = window.devicePixelRatio || 1;
   if (width === scroll.clientWidth && height === scroll.clientHeight &&
@@ -312,7 +312,7 @@ function drawSelection() {
   if (!hasWork(selected)) return;
   const workTop = rowY(workRow(selected));
   frameOf(workBegin[selected], workEnd[selected], workTop);
-  // Where the work began before the call returned, it began before the end.
+  // If the work began before the call returned, so does the arrow.
   const x0 = xOf(Math.min(hostEnd[selected], workBegin[selected]));
   const y0 = top + LANE_HEIGHT - 2;
   const x1 = xOf(workBegin[selected]);
@@ -339,8 +339,8 @@ function frameOf(begin, end, y) {
   outline(left, y, right - left, 2);
 }
 
-// Where calls were left out: of each range, those behind such a line. Of many
-// beside each other most are but a tick below the rows.
+// Where calls were left out: for each range a line where they begin. Of many
+// lines beside each other, most are only a tick below the rows.
 function drawCuts() {
   const last = rows[rows.length - 1];
   if (!last) return;

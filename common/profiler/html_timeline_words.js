@@ -1,7 +1,7 @@
-// What the page says, in English or in Chinese: as its address asks for
-// ("?lang=zh"), else in the language of the run that wrote it. The names of
-// operations stay; devices and notes are in the language of the run. Texts that
-// do not change stand in the page in both languages.
+// The page's texts, in English or in Chinese: in the language of its address
+// ("?lang=zh"), else in that of the run that wrote it. The names of operations
+// stay; devices and notes are in the language of the run. Texts that do not
+// change stand in the page in both languages.
 
 // An error is shown, instead of a page that looks empty.
 window.addEventListener('error', (event) => {

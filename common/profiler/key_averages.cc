@@ -25,7 +25,7 @@
 namespace d2l {
 namespace {
 
-// What a span and all that was called within it come to.
+// The sums over a span and all calls within it.
 struct Subtree {
   std::int64_t device_nanos = 0;
   std::int64_t measured = 0;
@@ -39,8 +39,8 @@ bool IsMissing(DeviceTime time) {
 
 std::vector<Subtree> SubtreesOf(const std::vector<ProfiledSpan>& spans) {
   std::vector<Subtree> subtrees(spans.size());
-  // Parents stand before their children: backwards, a subtree is complete when
-  // it is added to its parent's.
+  // Parents stand before their children: in reverse order, a subtree is
+  // complete when it is added to its parent's.
   for (std::size_t i = spans.size(); i-- > 0;) {
     const ProfiledSpan& span = spans[i];
     Subtree& subtree = subtrees[i];
@@ -94,7 +94,7 @@ std::vector<KeyAverage> RowsOf(const Profile& profile, KeyAverage* total) {
   const std::vector<Subtree> subtrees = SubtreesOf(spans);
   std::vector<KeyAverage> rows;
   // A view and an operation may share a name (a reshape that has to copy), and
-  // then are one row; a user's range is not what it is named after.
+  // then share a row; a user's range has a row of its own.
   absl::flat_hash_map<std::pair<bool, absl::string_view>, std::size_t> numbers;
   std::vector<std::size_t> row_of(spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -146,7 +146,7 @@ std::string WrapText(absl::string_view text) {
   return WrapWords(PrintableText(text), "", "  ", kLineColumns);
 }
 
-// What is known of a sum of device times.
+// How much of a sum of device times is known.
 enum class Known { kAll, kPart, kNothingToKnow, kNone };
 
 Known KnownOf(std::int64_t measured, std::int64_t missing) {
@@ -173,7 +173,7 @@ std::string DeviceCell(Known known, const std::string& value) {
 }
 
 // Rows with a smaller key come first: those with figures, the largest first;
-// then what launches nothing, then what is not known.
+// then those that launch nothing, then those that are not known.
 std::pair<int, std::int64_t> SortKeyOf(const KeyAverage& row, SortBy sort_by) {
   if (sort_by == SortBy::kNone) return {};
   if (sort_by == SortBy::kSelfCpuTime) return {0, -row.self_host_nanos};
@@ -240,8 +240,8 @@ std::vector<std::string> Cells(const KeyAverage& row, const KeyAverage& total) {
   return cells;
 }
 
-// A row of the table, two spaces between the cells, which stand at the right;
-// without spaces at its end.
+// A row of the table: right-aligned cells, two spaces between them, and no
+// spaces at the end.
 std::string Line(const std::vector<std::string>& cells,
                  const std::vector<std::size_t>& widths) {
   std::string line;
@@ -366,7 +366,7 @@ std::string KeyAverages::BoundTable() const {
     if (row.measured_calls == 0) continue;
     const double nanos = static_cast<double>(row.self_device_nanos);
     const BoundKind kind = row.bound();
-    // Of what enqueueing bounds, rates say nothing.
+    // For operations that enqueueing bounds, rates say nothing.
     const auto rate = [&](std::int64_t units, bool shown) {
       if (units == 0 || nanos == 0 || !shown) return std::string("-");
       return FormatNumber(static_cast<double>(units) / nanos);

@@ -31,8 +31,8 @@
 
 namespace d2l {
 
-// The columns of a table that its rows can be sorted by, largest first. Rows
-// whose figure is not known are last; equal ones keep their order.
+// The columns by which a table's rows can be sorted, largest first. Rows whose
+// figure is not known are last; equal rows keep their order.
 enum class SortBy {
   kNone,            // in the order of their first calls
   kSelfCpuTime,     // "Self CPU"
@@ -44,19 +44,19 @@ struct TableOptions {
   int row_limit = 100;  // negative: no limit
 };
 
-// The calls of one name. A user's range is apart from an operation of the same
-// name.
+// The calls of one name. A user's range and an operation of the same name have
+// a row each.
 struct KeyAverage {
   std::string name;
   std::int64_t calls = 0;
 
-  // Nanoseconds of the front end. A call within one of the same row is in
+  // Nanoseconds of the front end. A call within a call of the same row is in
   // the total once, as a part of the outer one. (PyTorch adds it twice.)
   std::int64_t self_host_nanos = 0;
   std::int64_t host_nanos = 0;
 
-  // Nanoseconds of the devices, of what was measured; work that ran side by
-  // side on two devices counts on both.
+  // Measured nanoseconds of the devices; work that ran at the same time on two
+  // devices counts on both.
   std::int64_t self_device_nanos = 0;
   std::int64_t device_nanos = 0;
 
@@ -65,21 +65,21 @@ struct KeyAverage {
   std::int64_t measured_calls = 0;
   std::int64_t not_run_calls = 0;
   std::int64_t unmeasured_calls = 0;
-  // Of all operations in the device total: how many have a device time, and
-  // how many should have, and have not.
+  // Of all operations in the device total: how many have a device time, and how
+  // many lack one that they should have.
   std::int64_t measured_within = 0;
   std::int64_t missing_within = 0;
-  // How many calls the mean device time is of: not of those that have
+  // The number of calls in the mean device time. It excludes calls that have
   // operations of which none was measured.
   std::int64_t known_calls = 0;
 
-  // Of the calls that have a device time: what they cost, and how long the
-  // devices' peaks need for them, if those were measured.
+  // The costs of the calls that have a device time, and the time that the
+  // devices' peaks need for these, if the peaks were measured.
   OpCost cost;
   double bound_nanos = 0;
   std::array<std::int64_t, kBoundKinds> bounds = {};  // how many of each kind
 
-  // What bounds most of them.
+  // The bound of most of these calls.
   BoundKind bound() const;
   // The total over the number of calls.
   double host_nanos_avg() const;
@@ -97,15 +97,15 @@ class KeyAverages {
   // The first row of that name; null if there is none.
   const KeyAverage* Find(absl::string_view name) const;
 
-  // The sum of all rows: of its time, self and total are the same. Its name is
+  // The sum of all rows. Its self times equal its total times; its name is
   // empty.
   const KeyAverage& total() const { return total_; }
 
   // Ends in a newline.
   std::string Table(const TableOptions& options = {}) const;
-  // Of the operations that have device times, 80 columns wide: their rates, and
-  // how much of the time that they took the devices' peaks need for them, the
-  // bound (peaks.h); then the peaks. Wants ProfilerOptions::with_bounds.
+  // A table of the operations that have device times, 80 columns wide: their
+  // rates, and which part of their time is the bound, the time at the devices'
+  // peaks (peaks.h); then the peaks. Needs ProfilerOptions::with_bounds.
   //
   //   operation  calls    total     each  GFLOP/s   GB/s  of bound
   //   matmul        10  98.0 ms  9.80 ms      204      -      96 %  arithmetic

@@ -43,7 +43,7 @@ ProfileBuilder Small(Device a, Device b) {
   return builder;
 }
 
-// The cell of a row in a column, without spaces. Empty if there is no such.
+// The cell of a row in a column, without spaces. Empty if there is none.
 std::string Cell(const std::string& table, absl::string_view row,
                  absl::string_view column) {
   const std::vector<std::string> lines = absl::StrSplit(table, '\n');
@@ -98,8 +98,8 @@ std::string Key(const ProfiledSpan& span) {
   return key;
 }
 
-// Looks at every nanosecond of every thread: it is the innermost call's own,
-// and counts in the total of every row that is on the stack, once.
+// Visits every nanosecond of every thread: it is the innermost call's own, and
+// counts once in the total of every row on the stack.
 std::map<std::string, Expected> Oracle(const Profile& profile) {
   std::map<std::string, Expected> rows;
   const std::vector<ProfiledSpan>& spans = profile.spans;
@@ -230,8 +230,8 @@ TEST(KeyAveragesTest, FindGivesTheFirstRowOfAName) {
   builder.End(100);
   const KeyAverages averages(builder.Build());
   EXPECT_EQ(averages.Find("matrix"), nullptr);
-  // The range and the operation are apart, and neither is counted in the
-  // other's self time.
+  // The range and the operation have separate rows, and neither is counted in
+  // the other's self time.
   ASSERT_EQ(averages.rows().size(), 2u);
   EXPECT_EQ(averages.Find("matmul"), &averages.rows()[0]);
   EXPECT_EQ(averages.rows()[0].calls, 1);
@@ -375,7 +375,7 @@ mm: no device time for 3 of 10 calls (2 failed or came after a failure, 1 was
 GPU times were refused.
 )");
   EXPECT_THAT(table, Not(HasSubstr(" 0.000us")));
-  // Below the row limit, footnotes are of the rows that are shown.
+  // Below the row limit, footnotes are only for the rows that are shown.
   EXPECT_THAT(averages.Table({SortBy::kNone, 3}), Not(HasSubstr("mm:")));
 }
 
@@ -468,7 +468,7 @@ TEST(KeyAveragesTableTest, SortsByOwnTimes) {
               ElementsAre("range", "many", "long", "device", "lost", "view"));
   EXPECT_THAT(names(SortBy::kSelfCpuTime),
               ElementsAre("many", "lost", "long", "device", "view", "range"));
-  // What is not known is last, what launches nothing before it.
+  // Rows that are not known are last, behind those that launch nothing.
   EXPECT_THAT(names(SortBy::kSelfDeviceTime),
               ElementsAre("many", "device", "long", "range", "view", "lost"));
 }

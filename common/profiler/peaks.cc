@@ -21,7 +21,7 @@
 #include "common/device/device_table.h"
 #include "common/ops/ops.h"
 
-// Compiles what follows once for each kind of vector.
+// Compiles the code below once for each kind of vector.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "common/profiler/peaks.cc"
 #include "hwy/foreach_target.h"
@@ -39,11 +39,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 // At most 16 floats.
 using Tag = hn::CappedTag<float, 16>;
 
-constexpr std::size_t kChains = 12;  // a latency of four to six, two each cycle
+constexpr std::size_t kChains = 12;  // a latency of 4 to 6 cycles, 2 per cycle
 
-// n rounds of a multiplication and an addition in each of kChains vectors,
-// which begin apart, or a compiler would make them one. Returns how many that
-// is.
+// Does n rounds of a multiplication and an addition in each of kChains vectors,
+// which begin with different values, or a compiler would make them one. Returns
+// the number of these operations.
 template <class... Chain>
 HWY_INLINE double MultiplyAdd(std::int64_t n, Chain... chain) {
   const Tag d;
@@ -63,9 +63,9 @@ HWY_INLINE double MultiplyAdd(std::int64_t n, Chain... chain) {
 }
 double MultiplyAdds(std::int64_t n) { return MultiplyAdd(n); }
 
-// A pass over the arrays a, b and c of n, one behind the other: reads them; or
-// writes to a what is in b, the copy, or in b and c, the triad; also past the
-// caches.
+// A pass over the arrays a, b and c of n, one behind the other: reads them, or
+// writes the copy of b or the triad of b and c to a. The loops with "Past"
+// write past the caches.
 enum Loop { kRead, kCopy, kCopyPast, kTriad, kTriadPast };
 template <Loop kLoop>
 void PassOf(float* a, std::size_t n) {
@@ -123,7 +123,7 @@ double Best(int runs, const F& work) {
 
 // ---- A CPU device, within a task of its.
 
-// Of work(part) for each of so many parts, on a core each at the same time.
+// The best time of work(part) for all parts at once, each on its own core.
 template <typename F>
 double BestOfCores(int cores, int runs, const F& work) {
   return Best(runs, [&] {
@@ -162,8 +162,8 @@ Bandwidth Measured(Bandwidth memory, int cores, std::int64_t used) {
 }
 
 void MeasureCpu(int cores, Peaks* peaks) {
-  // Of each cache half is used, so that it holds all; of the last, which others
-  // use as well, no more than the one before cannot hold.
+  // The arrays use half of each cache, so that they fit; and at most eight
+  // times the cache before, since others use the last cache as well.
   std::int64_t largest = 0;
   for (const int level : {1, 2, 3}) {
     const std::int64_t bytes =
@@ -188,8 +188,8 @@ void MeasureCpu(int cores, Peaks* peaks) {
   peaks->flop_per_second = cores * flop[0] / seconds;
 }
 
-// ---- What any device is asked for: of one of `count` requests, until x has
-// been written behind them.
+// ---- Any device: the time of one of `count` requests, from the first until x
+// has been written behind them.
 template <typename F>
 double EachSeconds(const Tensor& x, int count, const F& request) {
   Stream& stream = CurrentStream(x.device());

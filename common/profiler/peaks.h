@@ -1,5 +1,5 @@
-// Peaks: what a device can do at most, measured on it; and by that the bound of
-// an operation, the time that it takes at least (the roofline model).
+// Peaks: the highest rates of a device, measured on it; and from these the
+// bound of an operation, the least time that it takes (the roofline model).
 //
 //   const Peaks& peaks = PeaksOf(device);
 //   peaks.flop_per_second;         // 2.1e11
@@ -10,12 +10,12 @@
 // On a CPU device they are the best of several runs of loops on all its cores,
 // with the widest vectors: fused multiplications and additions; reading,
 // STREAM's copy and its triad, a[i] = b[i] + 3 * c[i], on data that fit into
-// each cache or into none. On a GPU, a product and copies. No figure is a data
-// sheet's. A model of a GPU has none.
+// each cache or into none. On a GPU they come from a matrix product and copies.
+// No figure is from a data sheet. A modelled GPU has no peaks.
 //
 // Thread-safe. The first call for a device measures, on the thread's current
-// stream, behind the work that is enqueued there: some 0.4 s. What else runs
-// then makes them worse than they are.
+// stream, behind the work that is enqueued there, which takes some 0.4 s. Other
+// load at that time makes the results lower than the peaks.
 
 #ifndef D2L_COMMON_PROFILER_PEAKS_H_
 #define D2L_COMMON_PROFILER_PEAKS_H_
@@ -29,25 +29,25 @@
 
 namespace d2l {
 
-// What is read and written each second by work on at most so many bytes.
+// The bytes per second of work that reads and writes at most `bytes`.
 struct Bandwidth {
   std::string name;  // "L1", "memory"; on a GPU the size, "64.0 MiB"
   std::int64_t bytes = 0;
   double bytes_per_second = 0;
-  double copied_per_second = 0;  // read and written, as much of each
+  double copied_per_second = 0;  // of a copy: half read, half written
 };
 
 struct Peaks {
   double flop_per_second = 0;         // float32; 0 if nothing was measured
   std::vector<Bandwidth> bandwidths;  // the smallest bytes first; the last: any
-  // Of the thread that requests, for one of many: an operation in place on one
-  // element; the same that makes its result; a view; and what more it takes to
-  // wait for an operation.
+  // The time of the requesting thread for one of many calls: for an in-place
+  // operation on one element; for one that makes its result; for a view; and
+  // the additional time to wait for an operation.
   double enqueue_seconds = 0, result_seconds = 0;
   double view_seconds = 0, wait_seconds = 0;
 
   bool measured() const { return flop_per_second > 0; }
-  // Of work on so many bytes. They were measured.
+  // For work on this number of bytes. Requires measured().
   const Bandwidth& BandwidthOf(std::int64_t bytes) const;
   // "cpu:0: 212 GFLOP/s; GB/s: L1 490, memory 28.0; 95.0 ns to enqueue.", in
   // the run's language. name: the device's.
@@ -66,15 +66,15 @@ const char* BoundName(BoundKind kind);
 
 struct Bound {
   double seconds = 0;  // the arithmetic's or the memory's, whichever is longer
-  // Which; or kEnqueueing if an operation cannot be enqueued in less. kNone if
-  // there are no peaks, or nothing is to be done.
+  // Which of the two; or kEnqueueing if enqueueing an operation takes longer.
+  // kNone if there are no peaks, or no work.
   BoundKind kind = BoundKind::kNone;
 };
 
-// Arithmetic and memory traffic can overlap, so the longer of them bounds. Of
-// memory: all bytes at the rate of the fastest loop; or as much as is written,
-// and read, at that of a copy, which takes longer where a cache reads a line
-// before it is written.
+// Arithmetic and memory traffic can overlap, so the longer of them is the
+// bound. The memory's time is that of all bytes at the rate of the fastest
+// loop; or that of the copied bytes at a copy's rate, if it is longer, as when
+// a cache reads a line before it is written.
 Bound BoundOf(const OpCost& cost, const Peaks& peaks);
 
 }  // namespace d2l

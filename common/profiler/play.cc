@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Of work that was asked for then, whose stream had been done with its work
-// before, and whose events were there, at those times.
+// The wake-up of work that was enqueued at `asked`, on a stream that has been
+// idle since `free`, and whose events were done at `events`.
 WakeUp WakeUpOf(double asked, double free, double events, double sleeps_after) {
   if (asked >= std::max(free, events)) {
     return asked - free > sleeps_after ? WakeUp::kLate : WakeUp::kSoon;
@@ -24,8 +24,8 @@ WakeUp WakeUpOf(double asked, double free, double events, double sleeps_after) {
   return events > free ? WakeUp::kEvent : WakeUp::kBehind;
 }
 
-// Of all that can happen next the earliest does, so cores go to those that have
-// waited for them the longest.
+// Each step does the earliest of all that can happen next, so cores go to the
+// streams that have waited for them the longest.
 class Player {
  public:
   Player(const PlayedProgram& program, const PlayedMachine& machine)
@@ -33,7 +33,7 @@ class Player {
     const int count = static_cast<int>(program.requests.size());
     for (int i = 0; i < count; ++i) {
       const PlayedRequest& request = program.requests[i];
-      // Unknown: when it is asked for, until it is; when the work is done,
+      // Not known yet: when it is enqueued, until it is; when the work is done,
       // until it begins.
       played_.times.push_back({kNever, 0, kNever, 0, 0, {}, {i, false}});
       threads_[request.thread].requests.push_back(i);
@@ -75,25 +75,25 @@ class Player {
     std::size_t next = 0;
     double now = 0;
     enum { kAsks, kBlocked, kWaits } state = kAsks;  // with the next
-    int room = -1;    // when this is done, there is
-    PlayedNode last;  // what it asked for, or waited for
+    int room = -1;    // the request whose end makes room
+    PlayedNode last;  // what it enqueued, or waited for
   };
   struct Stream {
     int device = 0;
-    std::vector<int> queue;            // all that was asked of it
-    std::vector<std::int64_t> places;  // that these take, up to each
+    std::vector<int> queue;            // all requests to it
+    std::vector<std::int64_t> places;  // taken by these, up to each
     std::size_t head = 0;              // the first that has not begun
-    double free = 0;                   // when what has begun is done
-    double idle_since = -kNever;       // of work; before the first it slept
+    double free = 0;                   // when all begun work is done
+    double idle_since = -kNever;       // when work ended; asleep at first
     int last = -1;                     // done at `free`
   };
   struct Core {
     double free = 0;
     int last = -1;
   };
-  // Of the first in a stream's queue.
+  // When the first request in a stream's queue starts, and after what.
   struct Start {
-    double ready = kNever;  // but for a core
+    double ready = kNever;  // except for a core
     double time = kNever;
     PlayedNode before;
     double events = 0;
@@ -127,7 +127,7 @@ class Player {
       const double time = TimeOf(candidate);
       if (time < earliest) earliest = time, thread = &candidate;
     }
-    // At the same time, work before threads, and what has waited for longest.
+    // At equal times, work goes before threads, and the longest wait first.
     Stream* stream = nullptr;
     Start first;
     for (Stream& candidate : streams_) {
@@ -149,7 +149,7 @@ class Player {
 
   double EndOf(int request) const { return played_.times[request].end; }
 
-  // The last of these to be done, and when; kNever if that is not known yet.
+  // The latest end of these, and whose it is; kNever if it is not known yet.
   std::pair<double, int> LastOf(const std::vector<int>& requests) const {
     std::pair<double, int> last = {0, -1};
     for (const int request : requests) {
@@ -166,7 +166,7 @@ class Player {
 
   // ---- Threads.
 
-  // When it goes on; kNever if that is not known yet.
+  // When the thread continues; kNever if that is not known yet.
   double TimeOf(const Thread& thread) const {
     if (thread.next == thread.requests.size()) return kNever;
     const PlayedRequest& request = Next(thread);
@@ -319,7 +319,7 @@ std::vector<PlayedNode> PathOf(const Played& played) {
 void FindWakeUps(std::vector<PlayedTimes> seen, std::size_t enough,
                  PlayedProgram& program, PlayedMachine& machine) {
   const std::vector<int>& device_of = program.device_of;
-  // When a device was done with work, if streams may wait for its cores.
+  // When a device's work ended, if streams may wait for its cores.
   std::map<int, std::set<double>> done;
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const PlayedRequest& request = program.requests[i];
@@ -361,7 +361,7 @@ void FindWakeUps(std::vector<PlayedTimes> seen, std::size_t enough,
         const bool alone =
             request.slots <= 1 + static_cast<int>(request.after.size());
         if (alone) request.wake_up = see(kind, times.begin - ready);
-        // Else with what ran before it and is no request.
+        // Otherwise the work includes tasks before it that are no requests.
         request.work =
             times.end - (alone ? times.begin : std::min(ready, times.begin));
         idle_since[request.stream] = times.end;
@@ -378,7 +378,7 @@ void FindWakeUps(std::vector<PlayedTimes> seen, std::size_t enough,
         see(late ? WakeUp::kReturnLate : WakeUp::kReturnSoon,
             times.returned - until);
   }
-  // A program that does not wait shows workers that are hardly ever idle.
+  // Without waits, workers are hardly ever idle, so kSoon is not typical.
   if (all[WakeUp::kReturnSoon].size() < enough) all.erase(WakeUp::kSoon);
   for (auto& [kind, seconds] : all) {
     if (seconds.size() < enough) continue;

@@ -1,5 +1,5 @@
-// Play: when the work of a program would be done, by what the program asks of
-// its devices in turn, on a machine that need not be there.
+// Play: simulates a program's requests to its devices, to find when the work
+// would be done on a machine that need not exist.
 //
 //   PlayedProgram program;
 //   program.requests = {{/*ask=*/1, /*work=*/4},
@@ -10,18 +10,18 @@
 //   played.times[1].begin;  // 5: behind request 0
 //   PathOf(played).size();  // 3: work 1, work 0, asking for that
 //
-// A thread asks for one thing after the other. What it asks of a stream is put
-// into the stream's queue, for room in which the thread may have to wait, and
-// begins when what was asked of the stream before is done, and what it is
-// `after`, and when its device has a core left for it. Then the thread waits
-// for what the request awaits, if anything, and goes on.
+// A thread makes one request after another. A request to a stream is put into
+// the stream's queue; the thread may have to wait for room in it. The work
+// begins when all earlier work of the stream and the requests in `after` are
+// done, and its device has a free core. After enqueueing, the thread waits for
+// the requests in `awaits`, if any, and continues.
 //
 // For transfers that occupy several links at the same time, or that are too
-// many to be kept, use common/parallel/simulator/simulator.h.
+// many to store, use common/parallel/simulator/simulator.h.
 //
 // Times are in seconds, of any clock. Values; pure functions, so any thread may
-// use them. Throws std::invalid_argument for a program that names what is not
-// there, or that would wait for ever.
+// use them. Throws std::invalid_argument for a program that names a request
+// that does not exist, or that would wait for ever.
 
 #ifndef D2L_COMMON_PROFILER_PLAY_H_
 #define D2L_COMMON_PROFILER_PLAY_H_
@@ -37,28 +37,28 @@
 
 namespace d2l {
 
-// What makes the front end or a stream's worker go on, which takes the longer
-// the longer it had nothing to do.
+// Why the front end or a stream's worker continues. The longer it was idle, the
+// longer a wake-up takes.
 enum class WakeUp {
-  kNone,        // takes no time, as what no worker does
-  kBehind,      // the work before, or a core, was waited for
-  kSoon,        // the request, by a worker that still looks for it
-  kLate,        // the request, by a worker that sleeps
-  kEvent,       // another stream's work
-  kReturnSoon,  // the front end, from a wait
-  kReturnLate,  // the same, if it sleeps
+  kNone,        // no worker is involved; it takes no time
+  kBehind,      // the work before is done, or a core is free
+  kSoon,        // a request arrives while the worker polls
+  kLate,        // a request arrives while the worker sleeps
+  kEvent,       // another stream's work is done
+  kReturnSoon,  // the front end's wait ends while it polls
+  kReturnLate,  // the same while it sleeps
 };
 
-// How long one took that was recorded; in a play that makes it another kind,
-// the machine's figure counts instead.
+// A recorded wake-up and its time. If a play makes it another kind, the
+// machine's time for that kind counts instead.
 struct RecordedWakeUp {
   WakeUp kind = WakeUp::kNone;
   double seconds = 0;
 };
 
 struct PlayedRequest {
-  static constexpr int kHost = -1;  // nothing is asked of a stream
-  // Only operations can be done by another device.
+  static constexpr int kHost = -1;  // nothing is enqueued on a stream
+  // Only operations can run on another device.
   enum class Kind { kOther, kOperation, kCopy, kCallback };
 
   double ask = 0;   // how long the call takes
@@ -66,41 +66,41 @@ struct PlayedRequest {
   int stream = 0;
   std::vector<int> after = {};   // numbers of requests
   std::vector<int> awaits = {};  // the thread waits for the work of these
-  double then = 0;  // and does for so long what is none of all this
+  double then = 0;               // the thread's own work after that
 
   int thread = 0;
   int slots = 1;        // places in the queue
   bool beside = false;  // needs no core
   RecordedWakeUp wake_up = {}, return_from_wait = {};
 
-  // For those who ask what is what. A wait has the kind that it is a part of.
+  // A description for reports. A wait has that of the call that it is in.
   Kind kind = Kind::kOther;
   const char* name = "";
   SourceLocation at = {};
   OpCost cost = {};
-  std::vector<int> inputs = {};  // of an operation: whose results it needs
+  std::vector<int> inputs = {};  // of an operation: those that make its inputs
 };
 
 struct PlayedProgram {
-  std::vector<PlayedRequest> requests = {};  // a thread's in its order
-  std::vector<int> device_of = {};           // by stream; none: each its own
-  std::vector<std::string> streams = {};     // names
+  std::vector<PlayedRequest> requests = {};  // those of a thread in order
+  std::vector<int> device_of = {};        // by stream; empty: a device for each
+  std::vector<std::string> streams = {};  // names
 };
 
-// A machine in ten lines; the defaults take no time.
+// A machine in ten lines; by default only the work takes time.
 struct PlayedMachine {
-  // In operations; a thread that finds no room waits until half of it is free.
+  // In operations; a thread that finds it full waits until half of it is free.
   std::int64_t queue = std::int64_t{1} << 40;
-  int cores = 0;  // of a device; 0: as many as it has streams
+  int cores = 0;  // of a device; 0: one for each stream
   std::map<WakeUp, double> wake_up = {};
-  double sleeps_after = 120e-6;  // without anything to do
-  // Not of this machine, but as seconds, for Moved; 0: as recorded.
+  double sleeps_after = 120e-6;  // the idle time before a thread sleeps
+  // Only for OnMachine (what_if.h); `ask` and `kernel` are seconds.
   double ask = 0, kernel = 0;
   double flop_per_second = 0, bytes_per_second = 0, link_bytes_per_second = 0;
 };
 
-// A part of what took the time: a request's work, or its thread's time until it
-// had asked for it.
+// A part of the time: a request's work, or its thread's time until the request
+// was enqueued.
 struct PlayedNode {
   int request = -1;  // none
   bool work = false;
@@ -108,11 +108,11 @@ struct PlayedNode {
 };
 
 struct PlayedTimes {
-  double asked = 0;           // it is in the queue
+  double asked = 0;           // when it is in the queue
   double begin = 0, end = 0;  // of the work
-  double returned = 0;        // from a wait; else the same as asked
+  double returned = 0;        // from its wait; else the same as asked
   double room = 0;            // how long it waited for room
-  // What was done last of what the asking, and the work, had to wait for.
+  // The last thing that enqueueing, or the work, had to wait for.
   PlayedNode before_asking, before_work;
 };
 
@@ -124,13 +124,13 @@ struct Played {
 
 Played Play(const PlayedProgram& program, const PlayedMachine& machine);
 
-// The longest chain, from the end to the begin: what was waited for each time,
-// and how long each took.
+// The longest chain, from the end to the begin: each node had to wait for the
+// next. With the time of each.
 std::vector<PlayedNode> PathOf(const Played& played);
 
-// The reverse, for a program that ran, when the requests were seen (an end of
-// 0: no work was): sets the requests' work and wake-ups, and the machine's of
-// those kinds that were seen often enough.
+// The reverse, from the times that were seen when a program ran (an end of 0:
+// no work was seen): sets the requests' work and wake-ups, and the machine's
+// wake-ups of the kinds that were seen at least `enough` times.
 void FindWakeUps(std::vector<PlayedTimes> seen, std::size_t enough,
                  PlayedProgram& program, PlayedMachine& machine);
 

@@ -25,10 +25,10 @@ double Seconds(std::vector<PlayedRequest> requests,
 TEST(PlayTest, AskingOverlapsWithWork) {
   EXPECT_EQ(Seconds({}), 0);
   EXPECT_EQ(Seconds({{1, 4}}), 5);
-  // The work sets the pace, or asking does.
+  // The work sets the pace, or enqueueing does.
   EXPECT_EQ(Seconds({{1, 4}, {1, 4}, {1, 4}}), 13);
   EXPECT_EQ(Seconds({{4, 1}, {4, 1}, {4, 1}}), 13);
-  // A wait for each, and what the thread does then.
+  // A wait for each, and then the thread's own work.
   EXPECT_EQ(Seconds({{1, 4, 0, {}, {0}, 2}, {1, 4, 0, {}, {1}, 2}}), 14);
   // Two streams, and one behind the other.
   EXPECT_EQ(Seconds({{1, 4}, {1, 4, 1}}), 6);
@@ -46,7 +46,7 @@ TEST(PlayTest, ABlockedThreadGoesOnWhenHalfOfTheQueueIsFree) {
   }
   EXPECT_EQ(played.times[4].room, 3);
   EXPECT_EQ(played.seconds, 9);
-  // One place each, however much it asks for.
+  // A request may take several places.
   requests[1].slots = 3;
   EXPECT_EQ(Play({requests}, machine).times[2].asked, 2);
 }
@@ -98,7 +98,7 @@ TEST(PlayTest, ThePathLeadsFromTheEndToTheBegin) {
       {{1, 4}, {1, 1, 1}, {1, 0, kHost, {}, {0}}, {1, 2, 1}, {1, 1}}};
   const Played played = Play(program, {});
   EXPECT_EQ(played.seconds, 8);
-  // Work 3, asked for behind the wait for work 0.
+  // Work 3, enqueued behind the wait for work 0.
   const std::vector<PlayedNode> path = PathOf(played);
   const std::vector<std::pair<int, bool>> expected = {
       {3, true}, {3, false}, {0, true}, {0, false}};
@@ -112,8 +112,8 @@ TEST(PlayTest, ThePathLeadsFromTheEndToTheBegin) {
   EXPECT_EQ(seconds, played.seconds);
 }
 
-// The slow and obvious player: a second after the other. Nothing if it waits
-// for ever.
+// The slow and obvious player, which goes from second to second. Gives nothing
+// for a program that waits for ever.
 class Clock {
  public:
   Clock(const PlayedProgram& program, const PlayedMachine& machine)
@@ -151,7 +151,7 @@ class Clock {
   struct Thread {
     std::vector<int> todo;
     State state = kAsking;
-    int left = 0;  // of what it is doing
+    int left = 0;  // seconds until it continues
     int enough = 0;
   };
   struct Stream {
@@ -331,7 +331,7 @@ TEST(PlayTest, WakeUpsAreFoundInTheTimesThatTheyMake) {
       request.beside = request.work == 0 || below(4) == 0;
       if (i > 0 && below(3) == 0) request.after = {below(i)};
       if (below(5) == 0) request.awaits = {below(i + 1)};
-      // Of no kind that it can have, so it is the machine's.
+      // It can never be of this kind, so the machine's time counts.
       if (request.work > 0) request.wake_up.kind = WakeUp::kReturnSoon;
       request.return_from_wait.kind = WakeUp::kSoon;
       program.requests.push_back(request);

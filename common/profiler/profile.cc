@@ -26,7 +26,7 @@ bool StreamLess(const ProfiledStream& a, const ProfiledStream& b) {
   return a.device != b.device ? a.device < b.device : NameLess(a.name, b.name);
 }
 
-// Sorts the entries and removes those that are there twice.
+// Sorts the entries and removes duplicates.
 template <typename Entry, typename Less>
 void SortUnique(std::vector<Entry>* entries, Less less) {
   std::stable_sort(entries->begin(), entries->end(), less);

@@ -12,11 +12,11 @@
 //   profile.spans[0].device_nanos();  // on the device
 //
 // There are two kinds of time. *Host* times are those of the front end: how
-// long a call took until it returned, which for an operation is the time to
-// request it. *Device* times are those of the work itself. All are NowNanos.
+// long a call took to return; for an operation, the time to enqueue it.
+// *Device* times are those of the work itself. All are in NowNanos's clock.
 //
-// Profiles of successive parts of a program become one, so that each part has
-// room for its calls, however many the parts before it made:
+// Merge joins the profiles of successive parts of a program, so that each part
+// has room for its calls, however many the parts before it made:
 //
 //   std::vector<Profile> parts;
 //   for (int i = 0; i < 3; ++i) {
@@ -56,11 +56,11 @@ enum class ProfiledKind : std::uint8_t {
   kRange,      // the user's: RecordFunction
 };
 
-// What is known of the time of an operation on its device.
+// Whether the time of an operation on its device is known, or why not.
 enum class DeviceTime {
   kMeasured,
   kNothing,     // nothing is launched: there is no such time
-  kNotRun,      // it failed, or was skipped because something before it had
+  kNotRun,      // it failed, or was skipped after an earlier failure
   kUnmeasured,  // it ran, but was not timed; Profile::notes says why
 };
 
@@ -69,7 +69,7 @@ struct ProfiledInput {
   DType dtype = DType::kFloat32;
 };
 
-// A call of the front end, and what came of it.
+// A call of the front end, and its work on the device.
 struct ProfiledSpan {
   ProfiledKind kind = ProfiledKind::kOperation;
   std::string name;
@@ -84,8 +84,8 @@ struct ProfiledSpan {
   std::vector<ProfiledInput> inputs;
   bool in_place = false;
   OpCost cost;  // of operations
-  // Of its output and of memory that the operation needed for itself; bytes
-  // taken from the device's memory while it was requested.
+  // The bytes of device memory that were allocated during the request, for the
+  // output and for the operation's temporary memory.
   std::int64_t allocated_bytes = 0;
 
   // Of operations. begin and end are 0 unless they were measured.
@@ -98,12 +98,12 @@ struct ProfiledSpan {
   std::int64_t host_nanos() const { return host_end - host_begin; }
   // 0 unless measured.
   std::int64_t device_nanos() const { return device_end - device_begin; }
-  // From when the request had been enqueued to the beginning of the work; 0
-  // unless measured, and if the device was faster than the call returned.
+  // From the end of the request to the beginning of the work; 0 unless
+  // measured, and 0 if the work began before the call returned.
   std::int64_t queue_nanos() const {
     return device_begin > host_end ? device_begin - host_end : 0;
   }
-  // The line that a user looks for.
+  // The line to show to the user.
   SourceLocation line() const {
     return requested_by.known() ? requested_by : requested_at;
   }
@@ -128,39 +128,39 @@ struct ProfiledThread {
 struct MemoryPoint {
   std::int64_t time = 0;
   int device = 0;              // in Profile::devices
-  bool pinned = false;         // the host memory beside the device
+  bool pinned = false;         // pinned host memory of the device
   std::int64_t change = 0;     // bytes; negative for a return
   std::int64_t allocated = 0;  // bytes in blocks with a handle
   std::int64_t pending = 0;    // bytes that only queued work still needs
   std::int64_t reserved = 0;   // bytes taken from the device
-  int span = -1;               // in whose course; -1 for none that is known
+  int span = -1;               // during which it happened; -1: unknown
 };
 
 struct Profile {
   std::int64_t begin = 0;  // of the recording
   std::int64_t end = 0;
-  // In the order of their host_begin on each thread, the threads one after the
-  // other; a parent stands before its children.
+  // The spans of one thread after those of another, each thread's in the order
+  // of host_begin; a parent stands before its children.
   std::vector<ProfiledSpan> spans;
   std::vector<MemoryPoint> memory;  // by time
   std::vector<ProfiledThread> threads;
   std::vector<ProfiledStream> streams;  // a device's stand together
   std::vector<ProfiledDevice> devices;
-  // How many records there was no room for: see ProfilerOptions::max_records.
+  // The number of records without room: see ProfilerOptions::max_records.
   std::int64_t cut = 0;
   // Sentences on what could not be recorded or measured, and why, in the run's
   // language. Every table and trace shows them.
   std::vector<std::string> notes;
 };
 
-// The bound of an operation; none for other spans, and where peaks were not
+// The bound of an operation; none for other spans, or if the peaks were not
 // measured.
 Bound BoundOf(const Profile& profile, const ProfiledSpan& span);
 
-// The parts are in the order of their time, and do not overlap. Threads and
-// streams of the same name, and the same devices, become one. From the first
-// begin to the last end; the time between parts is empty. All notes are kept.
-// Puts devices, streams and threads into their order: cpu:0 before cpu:1, a
+// Joins parts, which are in the order of their time and do not overlap, into
+// one profile from the first begin to the last end. Threads and streams of the
+// same name, and equal devices, become one. The time between parts is empty.
+// All notes are kept. Sorts devices, streams and threads: cpu:0 before cpu:1, a
 // device's default stream before its others.
 Profile Merge(std::vector<Profile> parts);
 

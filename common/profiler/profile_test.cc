@@ -24,7 +24,7 @@ using ::testing::UnorderedElementsAreArray;
 constexpr Device kCpu0(DeviceType::kCpu, 0);
 constexpr Device kCpu1(DeviceType::kCpu, 1);
 
-// All that a span says, by name rather than by index.
+// All contents of a span, with names instead of indices.
 std::string Described(const Profile& profile, const ProfiledSpan& span) {
   std::string text = absl::StrCat(
       profile.threads[span.thread].name, " ", span.name, " ",
@@ -60,7 +60,7 @@ std::vector<std::string> AllDescribed(const Profile& profile,
   return texts;
 }
 
-// So much later, with memory points.
+// The same profile, `nanos` later, with memory points.
 Profile Later(Profile profile, std::int64_t nanos) {
   for (std::size_t i = 0; i < profile.spans.size(); i += 7) {
     MemoryPoint point;

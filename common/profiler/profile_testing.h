@@ -1,4 +1,4 @@
-// Profiles made by hand, for tests of what is made of them.
+// Profiles made by hand, for tests of tables and exports.
 //
 //   ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
 //   builder.Begin(ProfiledKind::kRange, "forward", 1000);
@@ -29,8 +29,8 @@
 
 namespace d2l {
 
-// A device of 100 GFLOP/s, 200 GB/s for at most 1 MB, else 10 GB/s, less by
-// half where it copies, on which no operation is enqueued in less than 100 ns.
+// A device of 100 GFLOP/s, with 200 GB/s for at most 1 MB, else 10 GB/s, and
+// half of these for copies. Enqueueing takes at least 100 ns.
 inline Peaks RoundPeaks() {
   return {1e11,
           {{"L2", 1'000'000, 2e11, 1e11}, {"memory", 1'000'000'000, 1e10, 5e9}},
@@ -39,7 +39,7 @@ inline Peaks RoundPeaks() {
 
 class ProfileBuilder {
  public:
-  // Stream i is the one of devices[i], "cpu:0/1".
+  // Stream i, such as "cpu:0/1", belongs to devices[i].
   explicit ProfileBuilder(const std::vector<Device>& devices) {
     for (const Device device : devices) {
       const int index = static_cast<int>(profile_.devices.size());
@@ -49,13 +49,13 @@ class ProfileBuilder {
     profile_.threads.push_back({"front end"});
   }
 
-  // The spans from now on are another thread's.
+  // The spans that follow belong to another thread.
   void Thread(std::string name) {
     open_.clear();
     profile_.threads.push_back({std::move(name)});
   }
 
-  // What is added until End is within this span.
+  // Spans that are added until End are within this span.
   void Begin(ProfiledKind kind, std::string name, std::int64_t host_begin) {
     Add(kind, std::move(name), host_begin, host_begin);
     open_.push_back(static_cast<int>(profile_.spans.size()) - 1);
@@ -66,8 +66,8 @@ class ProfileBuilder {
     open_.pop_back();
   }
 
-  // A span without a device time. These references are good until the next
-  // call: set here what else the span is to have.
+  // A span without a device time. The reference is valid until the next call;
+  // use it to set the span's other fields.
   ProfiledSpan& Add(ProfiledKind kind, std::string name,
                     std::int64_t host_begin, std::int64_t host_end) {
     if (profile_.spans.empty()) profile_.begin = host_begin;
@@ -96,7 +96,7 @@ class ProfileBuilder {
     return span;
   }
 
-  // An operation that has none, and why.
+  // An operation without a device time, and why.
   ProfiledSpan& Operation(std::string name, std::int64_t host_begin,
                           std::int64_t host_end, int stream,
                           DeviceTime device_time) {
@@ -120,7 +120,7 @@ class ProfileBuilder {
 
 // Up to `spans` spans on two threads that request operations of cpu:0, cpu:1
 // and cpu:2: nested, recursive, of all kinds, some without a device time, some
-// of no duration. A seed makes the same Profile everywhere.
+// of no duration. The same seed makes the same Profile on every machine.
 inline Profile RandomProfile(unsigned seed, int spans) {
   std::mt19937 random(seed);
   const auto below = [&random](unsigned bound) {

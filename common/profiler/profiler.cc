@@ -25,7 +25,7 @@ namespace d2l {
 namespace internal {
 namespace {
 
-// A record that is written, and of which thread.
+// A written record, and its thread.
 struct Call {
   const CallRecord* record;
   const OpCost* cost;
@@ -69,8 +69,8 @@ std::vector<ProfiledInput> InputsOf(const CallRecord& record) {
   return inputs;
 }
 
-// From the records of threads to plain data: makes the spans and the streams
-// and devices that they name.
+// Converts the records of threads to plain data: makes the spans, and the
+// streams and devices that they name.
 class Builder {
  public:
   // Times in ticks were taken between `begin` and `end`, or soon after.
@@ -100,7 +100,7 @@ class Builder {
     profile_.spans.push_back(std::move(span));
   }
 
-  // On each thread by time, a parent before its children.
+  // Sorts each thread's spans by time, a parent before its children.
   void Nest() {
     std::vector<ProfiledSpan>& spans = profile_.spans;
     std::stable_sort(spans.begin(), spans.end(),
@@ -122,8 +122,8 @@ class Builder {
       }
       if (!around.empty()) {
         span.parent = around.back();
-        // Ranges that end in another order than they began: no longer than the
-        // one around them.
+        // Ranges may end in another order than they began: each ends no later
+        // than the one around it.
         span.host_end = std::min(span.host_end, spans[around.back()].host_end);
       }
       around.push_back(static_cast<int>(i));
@@ -263,7 +263,7 @@ Profile Recording::ToProfile() const {
   profile.end = end_->nanos();
   std::vector<Call> calls = WrittenCalls(chunks_);
   WaitForAll(calls);
-  // So that the thread that began is the first.
+  // By time, so that the thread with the first call is the first.
   std::stable_sort(calls.begin(), calls.end(),
                    [](const Call& a, const Call& b) {
                      return a.record->host_begin < b.record->host_begin;
@@ -294,7 +294,7 @@ Profile Recording::ToProfile() const {
   }
   std::vector<Profile> parts;
   parts.push_back(std::move(profile));
-  return Merge(std::move(parts));  // in its order
+  return Merge(std::move(parts));  // sorts it
 }
 
 }  // namespace internal

@@ -17,17 +17,17 @@
 // the host's reads and waits, the user's ranges and, optionally, the memory of
 // each device over time.
 //
-// It records what all threads do. Starting and stopping takes microseconds, as
-// a listener is set; a call costs about 100 ns more while one is. Nothing waits
-// for a device before the result is requested. (PyTorch collects and sorts when
-// its profiler stops.) The result has a bound, max_records; what is beyond is
-// counted, and the count is shown.
+// It records the calls of all threads. Starting and stopping sets a listener,
+// which takes microseconds; a call costs about 100 ns more while one is set.
+// Nothing waits for a device before the result is requested. (PyTorch collects
+// and sorts when its profiler stops.) At most max_records calls are recorded;
+// further calls are only counted, and the count is shown.
 //
 // Several profilers may run at the same time, one inside another or not: each
 // records all that happens while it runs. PyTorch allows one.
 //
-// Thread-safety: what is recorded may be done by any thread at any time; a
-// Profiler itself is used by one thread.
+// Thread-safety: any thread may make calls at any time, and they are recorded;
+// a Profiler itself is used by one thread.
 //
 // Errors: calls that do not go together (two starts, two stops, a result while
 // it runs) throw std::logic_error, which names both lines. Failures on a device
@@ -59,8 +59,8 @@ struct Chunk;
 
 // A range of the front end's time, from here to the end of the block, under a
 // name (torch.profiler.record_function). Ranges nest. Nsight Systems shows them
-// too, whether or not a profiler runs. Without either it costs two loads, and
-// what the name takes.
+// too, whether or not a profiler runs. Without either, a range costs two loads,
+// and the time to make the name.
 class RecordFunction {
  public:
   explicit RecordFunction(const std::string& name,
@@ -84,15 +84,15 @@ class RecordFunction {
 };
 
 struct ProfilerOptions {
-  // Record what is taken from the devices' memory and returned: some 150 ns
-  // more for each.
+  // Record each allocation and each return of device memory, which takes some
+  // 150 ns more for each.
   bool profile_memory = false;
-  // Measure what the devices can do, which takes some 0.4 s once in a process,
-  // so that the profile says how far each operation is from its bound: see
+  // Measure the devices' peaks, which takes some 0.4 s once in a process, so
+  // that the profile says how far each operation is from its bound: see
   // KeyAverages::BoundTable.
   bool with_bounds = false;
-  // How many calls are recorded, at least; rounded up to 512 for each thread.
-  // Each takes 144 bytes, and some 300 in a Profile.
+  // The number of calls to record, rounded up for each thread to a multiple of
+  // 512. Each takes 144 bytes, and some 300 in a Profile.
   std::int64_t max_records = 500'000;
 };
 
@@ -105,15 +105,15 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // Begins to record; what was recorded before is forgotten.
+  // Begins to record; discards earlier records.
   void Start(SourceLocation at = SourceLocation::Current());
   void Stop(SourceLocation at = SourceLocation::Current());
   bool running() const { return running_; }
 
-  // What was recorded between Start and Stop. The first call waits until the
-  // devices have done it.
+  // The profile between Start and Stop. The first call waits until the devices
+  // have done the recorded work.
   const Profile& profile(SourceLocation at = SourceLocation::Current());
-  // The same as a table's rows.
+  // The same, as the rows of a table.
   d2l::KeyAverages KeyAverages(SourceLocation at = SourceLocation::Current());
 
  private:
@@ -121,12 +121,12 @@ class Profiler {
   bool running_ = false;
   SourceLocation started_at_;
   SourceLocation stopped_at_;
-  std::shared_ptr<internal::Recording> recording_;  // goes on, or has
-  std::optional<Profile> profile_;                  // of it, once requested
+  std::shared_ptr<internal::Recording> recording_;  // active or stopped
+  std::optional<Profile> profile_;  // of recording_, once requested
 };
 
-// Starts the profiler, and stops it at the end of the block, unless that was
-// done before.
+// Starts the profiler, and stops it at the end of the block, unless it was
+// stopped before.
 class ProfileScope {
  public:
   explicit ProfileScope(Profiler& profiler,

@@ -1,5 +1,5 @@
-// What the profiler costs: to start and stop, for a call, and for the course's
-// loop of small products with and without it; and what a RaceChecker costs.
+// The cost of the profiler: of starting and stopping, of a call, and of the
+// course's loop of small products; and the cost of a RaceChecker.
 
 #include <cstdint>
 
@@ -80,7 +80,7 @@ BENCHMARK(BM_ProductsCheckedForRaces)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// What is made of 20,000 calls afterwards.
+// The table that is made of 20,000 calls afterwards.
 void BM_KeyAverages(benchmark::State& state) {
   const Tensor x = Rand({3, 3}, Devices()[0].device);
   Profiler profiler;

@@ -43,7 +43,7 @@ std::int64_t CountOf(const Profile& profile, const std::string& name) {
       [&](const ProfiledSpan& span) { return span.name == name; });
 }
 
-// What the std::logic_error says that f throws, or "nothing thrown".
+// The message of the std::logic_error that f throws, or "nothing thrown".
 std::string LogicErrorOf(const std::function<void()>& f) {
   try {
     f();
@@ -113,7 +113,7 @@ TEST_P(ProfilerDeviceTest, RecordsThatAQueueIsFull) {
   const Tensor x = Ones({2}, device_);
   Profile profile;
   std::int64_t waits = 0;
-  // The queue may have room again before the front end looks.
+  // The queue may have room again before the front end polls.
   for (int i = 0; i < 1000 && waits == 0; ++i) {
     Profiler profiler;
     {
@@ -200,7 +200,7 @@ TEST_P(ProfilerDeviceTest, TellsRequestQueueAndWorkApart) {
   const ProfiledSpan& product = profile.spans[0];
   EXPECT_EQ(product.name, "matmul");
   EXPECT_LE(product.host_end, released);
-  // The clocks of a GPU and of the host are compared to some microseconds.
+  // The clocks of a GPU and of the host agree to some microseconds.
   const std::int64_t error = device_.type() == DeviceType::kCpu ? 0 : 100'000;
   EXPECT_GE(product.device_begin, released - error);
   EXPECT_GE(product.queue_nanos(), released - product.host_end - error);
@@ -538,7 +538,7 @@ TEST(ProfilerTest, SeveralThreadsAndDevices) {
       at_work.fetch_sub(1);
     });
   }
-  // Others come and go meanwhile.
+  // Other threads start and end meanwhile.
   while (at_work.load() > 0) {
     ProfileScope scope(often);
   }
@@ -589,7 +589,7 @@ TEST(ProfilerTest, AProfilerMayGoWhileItsOperationsAreQueued) {
   EXPECT_EQ(Item(x), 5);
 }
 
-// ---- Ranges for those who watch from outside (NVTX).
+// ---- Ranges for tools that watch from outside (NVTX).
 
 class Marker : public RangeMarker {
  public:

@@ -41,7 +41,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
       const MutexLock lock(mutex_);
       for (const OfStream& of : streams_) streams.push_back(of.stream);
     }
-    // Until these are done devices write stamps.
+    // Devices write stamps until these are done.
     for (Stream* stream : streams) stream->Record().state()->Block();
   }
 
@@ -54,26 +54,26 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
 
  private:
   using Kind = PlayedRequest::Kind;
-  // A request as it was seen; times in ticks, but for those of stamps.
+  // A recorded request; times are in ticks, except those of stamps.
   struct Entry {
     PlayedRequest request;
     int previous = -1;       // of its thread
     std::uint64_t slot = 0;  // its number in the stream
     const OpStamps* stamps = nullptr;
-    std::int64_t asks = 0, then = 0;  // what these took
+    std::int64_t asks = 0, then = 0;  // their durations
     std::int64_t asked = 0, returned = 0;
   };
-  // Its own time is the clock's, less what is left out.
+  // A thread's own time is the clock's, less `left_out`.
   struct Thread {
     int number = 0;
     int entry = -1;             // the last
-    std::int64_t left_out = 0;  // what calls of this took, and waits for room
-    std::int64_t seen = 0;      // in its own time: the entries have what it did
-    // Of the operation that is being asked for.
+    std::int64_t left_out = 0;  // the recorder's calls, and waits for room
+    std::int64_t seen = 0;      // in its own time: the end of its entries
+    // Of the operation that is being enqueued.
     OpStamps* stamps = nullptr;
     std::int64_t left_out_before = 0;
   };
-  // While it lives, what the thread does since `begin` is left out.
+  // Leaves out the thread's time from `begin` to the end of this object.
   struct Call {
     Thread& thread;
     const std::int64_t begin;
@@ -83,7 +83,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     Stream* stream;
     int device;  // in devices_
     std::vector<int> entries = {};
-    std::vector<int> events = {};  // that it waits for, before its next entry
+    std::vector<int> events = {};  // those that its next entry waits for
   };
 
   Thread& ThisThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -111,7 +111,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     return index;
   }
 
-  // Until then, in its own time, the thread asked for nothing.
+  // The thread made no request until then, which is in its own time.
   void SeeOwn(Thread& thread, std::int64_t until)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto own = std::max<std::int64_t>(0, until - thread.seen);
@@ -153,13 +153,13 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
     const Call call{ThisThread(), now};
-    IndexOf(&stream);  // it is waited for, even if the request fails
+    IndexOf(&stream);  // Stop waits for it, even if the request fails
     call.thread.left_out_before = call.thread.left_out;
     return call.thread.stamps = &stamps_.emplace_back();
   }
 
   void OnOp(const OpRecord& record) override {
-    if (record.host_begin == 0) return;  // it began before this
+    if (record.host_begin == 0) return;  // began before the recorder
     const MutexLock lock(mutex_);
     Thread& thread = ThisThread();
     const Call call{thread, record.host_end};
@@ -187,7 +187,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   }
 
   void OnStream(const StreamRecord& record) override {
-    if (record.stamps == nullptr) return;  // OnOrder is told
+    if (record.stamps == nullptr) return;  // OnOrder records it
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
     const Call call{ThisThread(), now};
@@ -230,8 +230,8 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
       awaited = event->second;
     } else if (record.stream != nullptr) {
       const OfStream& of = streams_[IndexOf(record.stream)];
-      // The last below this number. If nothing is behind it, work that takes no
-      // time stands for all that was asked of the stream.
+      // The last entry below this number. If no entry follows it, an entry
+      // whose work takes no time stands for all work of the stream.
       auto last = of.entries.rbegin();
       const auto end = of.entries.rend();
       while (last != end && entries_[*last].slot >= record.number) ++last;
@@ -246,14 +246,14 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     Entry& entry = AddEmpty(thread, from);
     entry.request.awaits = {awaited};
     entry.returned = now;
-    // Unless it is a call that tells its line.
+    // Claim replaces these if the wait is within a call with a line.
     entry.request.kind = before.kind;
     entry.request.name = before.name;
     entry.request.at = before.at;
     thread.seen = now - thread.left_out;
   }
 
-  // The last waits were in a call, from `begin` on.
+  // The last waits, from `begin` on, were within this call.
   void Claim(const char* name, SourceLocation at, std::int64_t begin) {
     const std::int64_t now = NowTicks();
     const MutexLock lock(mutex_);
@@ -297,7 +297,7 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
   std::unordered_map<std::uint64_t, int> events_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, int> writers_ ABSL_GUARDED_BY(mutex_);
   std::int64_t queue_ ABSL_GUARDED_BY(mutex_) =
-      StreamOptions().max_queued_operations;  // or that of one that was full
+      StreamOptions().max_queued_operations;  // or that of a full queue
 };
 
 RecordedProgram ProgramRecorder::Log::Build(const PlayedMachine& machine,
@@ -358,8 +358,8 @@ PlayedMachine ProgramRecorder::Measure(const std::vector<Device>& devices) {
     log.Stop();
     return log.Build({}, 1).machine;
   };
-  // No thread idles for long; all do for as long as an operation takes; for
-  // long.
+  // First, no thread idles for long; then all idle for as long as an operation
+  // takes; and then for long.
   PlayedMachine busy = record([&] {
     for (int i = 0; i < kInTurn; ++i) WaitToRead(small + 1);
   });
@@ -379,7 +379,7 @@ PlayedMachine ProgramRecorder::Measure(const std::vector<Device>& devices) {
     }
   });
   const double soon = machine.wake_up[WakeUp::kReturnSoon];
-  // A worker waits for another's event as the front end for a result.
+  // A worker waits for another's event as the front end waits for a result.
   machine.wake_up[WakeUp::kEvent] = soon;
   if (soon < 3 * busy.wake_up[WakeUp::kReturnSoon]) return machine;
   // With more workers than cores threads sleep almost at once.

@@ -142,7 +142,7 @@ TEST_P(ProgramRecorderTest, CopiesAndCallbacksAreWork) {
         EXPECT_GT(request.work, 0);
       }
     }
-    // Only the pageable one.
+    // Only the copy of pageable memory waits.
     if (request.stream == PlayedRequest::kHost && !request.awaits.empty() &&
         std::strcmp(request.name, "copy") == 0) {
       EXPECT_EQ(request.at, At(3));

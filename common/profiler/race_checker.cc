@@ -17,7 +17,7 @@ namespace d2l {
 namespace {
 
 constexpr std::size_t kMostRaces = 100;
-// Of a block. More would be of a program that reads it in hundreds of parts.
+// For each block. Only a program that reads it in hundreds of parts has more.
 constexpr std::size_t kMostUses = 256;
 // Far more than are recorded between an event and the wait for it.
 constexpr std::size_t kMostEvents = 100'000;
@@ -128,7 +128,7 @@ RaceChecker::Block& RaceChecker::BlockOf(const Tensor& x) {
       next->second.storage == storage.id()) {
     return next->second;
   }
-  // The allocator hands memory on in an order of its own, which is right.
+  // The allocator orders the reuse of memory correctly: old uses are dropped.
   if (next != blocks_.begin() && std::prev(next)->second.end > begin) --next;
   while (next != blocks_.end() && next->first < end) next = blocks_.erase(next);
   return blocks_[begin] = {end, storage.id(), {}};
@@ -155,8 +155,8 @@ void RaceChecker::Check(Block& block, const Use& use, bool keep) {
           });
       if (!known && races_.size() < kMostRaces) races_.push_back(race);
     }
-    // What comes after this use and races with an earlier one that it covers
-    // races with this use, too.
+    // A later use that races with an earlier use that this one covers also
+    // races with this one.
     const bool covered = use.begin <= other.begin && other.end <= use.end &&
                          (use.writes || !other.writes) && is_before(other);
     if (!(keep && covered)) block.uses[kept++] = other;
@@ -197,7 +197,7 @@ void RaceChecker::OnStream(const StreamRecord& record) {
   const std::size_t stream = Enter(record.stream, record.number);
   for (const auto& [data, writes] :
        {std::pair<const void*, bool>{record.src, false}, {record.dst, true}}) {
-    // Memory of the host is in no block.
+    // Host memory is in no block.
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
     auto block = blocks_.upper_bound(begin);
     if (block == blocks_.begin() || (--block)->second.end <= begin) continue;
@@ -215,8 +215,8 @@ void RaceChecker::OnOrder(const OrderRecord& record) noexcept {
       Join(host_, events_[record.event]);
       return;
     }
-    // With these operations all is done that the stream has waited for, but for
-    // its waits behind them, which this takes for done as well.
+    // When these operations are done, so is all that the stream has waited for.
+    // Its waits behind them count as done as well.
     const std::size_t stream = IndexOf(record.stream);
     Clock done = clocks_[stream];
     Advance(done, stream, record.number);

@@ -1,5 +1,5 @@
 // RaceChecker: finds operations that use the same memory on two streams without
-// an event that orders them. The values may be right all the same, by chance.
+// an event that orders them. The values may still be right, by chance.
 //
 //   RaceChecker checker;
 //   const Tensor y = Square(x);            // on the current stream
@@ -16,18 +16,18 @@
 //
 // It keeps a vector clock for each stream and one for the host (Lamport 1978;
 // PyTorch's CUDA Stream Sanitizer, torch/cuda/_sanitizer.py). Streams are
-// ordered by Record and Wait; the host by what it waits for or reads, and work
-// that is enqueued later comes after that. All threads of the host count as
-// one. So what is found does not depend on times.
+// ordered by Record and Wait, the host by its waits and reads; work that is
+// enqueued later comes after these. All threads of the host count as one. So
+// the findings do not depend on times.
 //
 // It sees operations on tensors and Stream::CopyAsync. It does not see what a
 // HostCallback does, or a thread of the host that reads raw memory. Two views
-// of one tensor count as the same memory if what lies from the first to the
+// of one tensor count as the same memory if the range from the first to the
 // last element of one overlaps that of the other.
 //
 // Each operation costs a lock and some map lookups: 0.1 us on one stream, more
-// where many parts of one tensor are used.
-// Listens to all threads while it lives; thread-safe. Streams outlive it.
+// if many parts of one tensor are used. Listens to all threads while it lives;
+// thread-safe. Streams must outlive it.
 
 #ifndef D2L_COMMON_PROFILER_RACE_CHECKER_H_
 #define D2L_COMMON_PROFILER_RACE_CHECKER_H_
@@ -48,7 +48,7 @@
 namespace d2l {
 
 // Two uses of the same memory that nothing orders; the second was enqueued
-// later. One of them writes at least.
+// later. At least one of them writes.
 struct Race {
   struct Use {
     std::string operation;  // "matmul"
@@ -96,7 +96,7 @@ class RaceChecker : private OpListener, private DeviceListener {
 
   std::size_t IndexOf(const Stream* stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The stream's clock as work that is enqueued now finds it.
+  // The stream's clock for work that is enqueued now.
   Clock& ClockOf(std::size_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts an operation, and returns its stream's index.
   std::size_t Enter(const Stream* on, std::uint64_t number)
@@ -104,7 +104,7 @@ class RaceChecker : private OpListener, private DeviceListener {
   Block& BlockOf(const Tensor& x) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Check(const OpRecord& record, std::size_t stream, const Tensor& x,
              bool writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Finds the uses that race with this one; then keeps it, if it is told to.
+  // Finds the uses that race with this one, and, if `keep`, stores it.
   void Check(Block& block, const Use& use, bool keep)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

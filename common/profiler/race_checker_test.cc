@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(All, RaceCheckerTest, testing::ValuesIn(AllDevices()),
                            return name;
                          });
 
-// ---- Random programs, and what is a race by the definition.
+// ---- Random programs, and their races by the definition.
 
 struct Step {
   enum Kind { kAdd, kSquare, kCopy, kWait, kSynchronize } kind;
@@ -167,7 +167,7 @@ struct Program {
 using Pairs = std::set<std::pair<std::size_t, std::size_t>>;
 
 // The pairs of steps that conflict and of which neither happens before the
-// other: all that came before each step is written down.
+// other; for this it records all steps that came before each step.
 Pairs RacesOf(const Program& p, std::size_t left_out) {
   struct Access {
     std::size_t step, memory;
@@ -249,7 +249,7 @@ Program RandomProgram(std::mt19937& random,
     if (below(12) == 0) {
       p.steps.push_back({Step::kSynchronize, below(devices.size())});
     }
-    // What is missing for this step is waited for.
+    // Adds the waits that this step lacks.
     p.steps.push_back(s);
     for (;;) {
       const Pairs races = RacesOf(p, p.steps.size());

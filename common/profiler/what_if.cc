@@ -19,7 +19,7 @@ using Kind = PlayedRequest::Kind;
 
 struct Chain {
   double front_end = 0;
-  std::map<std::string, std::pair<int, double>> work;  // how many, how long
+  std::map<std::string, std::pair<int, double>> work;  // count, seconds
 };
 
 Chain ChainOf(const PlayedProgram& program, const Played& played) {
@@ -104,7 +104,7 @@ PlayedProgram WithFreeRequests(PlayedProgram program) {
 }
 
 PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at) {
-  std::set<int> asked;  // threads, for work behind this
+  std::set<int> asked;  // threads that enqueue work behind this
   for (std::size_t i = program.requests.size(); i-- > 0;) {
     PlayedRequest& request = program.requests[i];
     const bool behind = asked.count(request.thread) > 0;
@@ -124,8 +124,8 @@ PlayedProgram WithWaits(PlayedProgram program) {
   return program;
 }
 
-// What is no operation goes to a stream that stands for the one that it was on:
-// it is after all operations that were asked of that before.
+// Other work goes to a stream that stands for its old stream, behind all
+// operations that were enqueued there before it.
 PlayedProgram OnDevices(PlayedProgram program, int devices) {
   const int streams = static_cast<int>(program.device_of.size());
   std::set<int> with_others;  // streams
@@ -134,7 +134,7 @@ PlayedProgram OnDevices(PlayedProgram program, int devices) {
       with_others.insert(request.stream);
     }
   }
-  std::vector<std::vector<int>> operations(streams);  // since the last other
+  std::vector<std::vector<int>> operations(streams);  // since other work
   std::vector<double> free(devices, 0);
   std::vector<double> ends(program.requests.size(), 0);
   for (std::size_t i = 0; i < program.requests.size(); ++i) {
@@ -157,7 +157,7 @@ PlayedProgram OnDevices(PlayedProgram program, int devices) {
     }
     request.after = std::move(after);
     double ready = 0;
-    int device = 0;  // that has its last input, if it is as good as others
+    int device = 0;  // the one of its last input, unless another is free first
     for (const int input : request.inputs) {
       if (ends[input] >= ready) {
         ready = ends[input], device = program.requests[input].stream;
@@ -185,7 +185,7 @@ PlayedProgram Faster(PlayedProgram program, double times,
 PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
                         const Peaks& here) {
   for (PlayedRequest& request : program.requests) {
-    // In a play these are of no kind that was recorded.
+    // No wake-up is recorded as these kinds, so the machine's times count.
     request.return_from_wait = {WakeUp::kBehind, 0};
     if (request.stream < 0 || request.work == 0) continue;
     request.wake_up = {WakeUp::kReturnLate, 0};
@@ -196,7 +196,7 @@ PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
     if (request.kind == Kind::kCopy) {
       request.work = machine.kernel + bytes / machine.link_bytes_per_second;
     } else if (bound > 0) {
-      // As far from what is possible there as here.
+      // As far from the bound there as here.
       request.work =
           machine.kernel +
           request.work / bound *
@@ -267,7 +267,7 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
   if (has(Kind::kCallback)) {
     add_faster(Say("callbacks twice as fast"), "host_callback");
   }
-  // The operations that take longest, and the waits that do.
+  // The operations that take longest, and the waits that cost most.
   constexpr std::size_t kMost = 2;
   std::map<std::string, double> names;
   for (const PlayedRequest& request : program.requests) {
@@ -291,7 +291,7 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
     }
     const Played other = Play(WithoutWaits(program, wait.at), machine);
     if (other.seconds >= seconds) continue;
-    std::vector<double> sooner(program.streams.size(), 0);  // is it done
+    std::vector<double> sooner(program.streams.size(), 0);  // by stream
     for (std::size_t i = 0; i < program.requests.size(); ++i) {
       const PlayedRequest& request = program.requests[i];
       if (request.stream < 0 || request.work == 0) continue;

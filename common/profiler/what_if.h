@@ -1,5 +1,5 @@
-// What it would take if the machine or the program were another: a recorded
-// program is played again with one thing changed (play.h).
+// WhatIf: the time of a recorded program if the machine or the program were
+// different. The program is played again with one thing changed (play.h).
 //
 //   ProgramRecorder recorder;
 //   for (int i = 0; i < 10; ++i) Item(Sum(MatMul(x, x)));
@@ -11,9 +11,9 @@
 //   enqueueing free              1.18 ms    the front end takes 31.0 us of …
 //   no wait in a.cc:12           1.01 ms    cpu:0 idles 180 us behind it
 //
-// The gains are ranked, the largest last. What is not of this machine is
-// SIMULATED. A wait that is left out may be needed: the program may read what
-// is not there yet, which a play does not see.
+// The changes are sorted by gain, the largest last. Times of other machines are
+// marked SIMULATED. A wait that is left out may be needed: the program may read
+// data that is not there yet, which a play does not see.
 //
 // The changes are functions of their own, and can be combined.
 //
@@ -32,21 +32,21 @@
 
 namespace d2l {
 
-// Asking takes no time.
+// Enqueueing takes no time.
 PlayedProgram WithFreeRequests(PlayedProgram program);
-// The host does not wait in that line, but for the last time, at the end.
+// The host waits in that line only if it enqueues no work after it.
 PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at);
 // The host waits for each operation, as with launch blocking.
 PlayedProgram WithWaits(PlayedProgram program);
-// The program on so many devices, each with one stream for operations. Each
-// goes where it can begin first, given the data that it needs; moving data
-// takes no time. What is no operation stays on streams of its own.
+// The program on this number of devices, each with one stream for operations.
+// Each operation runs on the device on which it can begin first, given its
+// inputs; moving data takes no time. Other work stays on streams of its own.
 PlayedProgram OnDevices(PlayedProgram program, int devices);
-// The work of that name, "matmul", is done so many times as fast.
+// The work of that name, such as "matmul", is `times` times as fast.
 PlayedProgram Faster(PlayedProgram program, double times,
                      const std::string& name);
-// The work of another machine: by how many operations and bytes it takes, and
-// the peaks of the one that it was recorded on.
+// The work on another machine: its time is computed from its operations and
+// bytes, and from the peaks of the machine that it was recorded on.
 PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
                         const Peaks& here);
 
@@ -57,16 +57,16 @@ struct WhatIf {
     std::string because;
   };
 
-  // here: of the machine that it was recorded on; none: no other machine is
-  // played.
+  // here: the peaks of the machine that it was recorded on; without them, no
+  // other machine is played.
   explicit WhatIf(RecordedProgram of, const Peaks& here = {});
 
   // In the run's language.
   std::string ToText() const;
 
   RecordedProgram recorded;
-  // As it is, played; it differs from what was recorded by what recording
-  // takes.
+  // The time of the unchanged program when played; it differs from the recorded
+  // time by the cost of recording.
   double seconds = 0;
   std::vector<Change> changes;  // the smallest gain first
 };

@@ -108,7 +108,7 @@ TEST(WhatIfTest, MoreDevicesTakeWhatIsIndependent) {
   PlayedProgram chain = Independent();
   for (int i = 1; i < 8; ++i) chain.requests[i].inputs = {i - 1};
   EXPECT_EQ(Seconds(OnDevices(chain, 8)), 81);
-  // A copy behind all of them, and what waits for it.
+  // A copy behind all of them, for which the host waits.
   PlayedProgram copied = Independent();
   copied.requests[8] = {0, 5, 0};
   EXPECT_EQ(Seconds(OnDevices(copied, 2)), 47);
