@@ -22,7 +22,7 @@
 namespace d2l {
 namespace {
 
-// Each thread makes a plan once. The operation: a literal, or the algorithm.
+// Each thread makes a plan once. operation: a literal, or the algorithm.
 template <typename Operation, typename Schedule>
 const CollectivePlan& PlanOf(Operation operation, int ranks,
                              const Schedule& schedule) {
@@ -81,7 +81,7 @@ void CheckReplicas(const char* name, Replicas replicas, SourceLocation at) {
           x.device().ToString()));
     }
   }
-  // What failed is not computed with (Apply).
+  // The call itself throws a failure that is known already (Apply).
   for (const Tensor& x : replicas) {
     Stream* const writer = x.storage()->writer();
     if (writer == nullptr || !writer->ever_failed()) continue;

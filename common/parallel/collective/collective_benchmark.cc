@@ -4,7 +4,7 @@
 //   bazel run //common/parallel:benchmarks -- --benchmark_repetitions=5
 //
 // "bytes" are those that the algorithm reads and writes in one memory. "CPU" is
-// that of all threads, which other programs disturb less than the time.
+// the CPU time of all threads, which other programs disturb less than the time.
 
 #include <cstdint>
 #include <iostream>
@@ -76,7 +76,7 @@ BENCHMARK(BM_AllReduce)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// Small ones: what a collective costs besides the bytes.
+// Small arrays: the cost of a collective besides the bytes.
 void BM_AllReduceSmall(benchmark::State& state) {
   const auto algorithm = static_cast<AllReduceAlgorithm>(state.range(0));
   const int ranks = static_cast<int>(state.range(1));
@@ -95,7 +95,7 @@ BENCHMARK(BM_AllReduceSmall)
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
 
-// The bound: as many bytes per second as devices copy, each its own.
+// The bound: the bytes per second of copies, each device its own.
 void BM_Copies(benchmark::State& state) {
   const int ranks = static_cast<int>(state.range(0));
   const std::vector<Tensor> from = Replicas(ranks, kNumel);

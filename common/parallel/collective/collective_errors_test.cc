@@ -21,7 +21,7 @@ constexpr Device kFirst(DeviceType::kCpu, 0);
 constexpr Device kSecond(DeviceType::kCpu, 1);
 constexpr Device kThird(DeviceType::kCpu, 2);
 
-// A failure that is not known yet when the collective is called.
+// The failure is not known yet when the collective is called.
 TEST(AllReduce, AFailedInputFailsEveryReplica) {
   for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
     SCOPED_TRACE(AllReduceAlgorithmName(algorithm));
@@ -87,7 +87,7 @@ TEST(AllReduce, MemoryIsKeptUntilItIsRead) {
     const Tensor other = Full({1'000}, 2, kSecond);
     AllReduceAsync({mine, other});
   }
-  // On the stream of `other`, whose memory it might get.
+  // It might get the memory of `other`, since it is on the same stream.
   const Tensor next = Full({1'000}, 50, kSecond);
   WaitToRead(next);
   stall.Release();

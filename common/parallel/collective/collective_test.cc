@@ -69,8 +69,8 @@ TEST(AllReduce, OfAnyDTypeAndOfPartsOfMemory) {
   }
 }
 
-// Of each array its own part is summed; then all parts are gathered, by all, or
-// by one of them alone.
+// Each array's own part is summed; then all parts are gathered, by all ranks,
+// or by one of them alone.
 TEST(ReduceScatter, AndAllGatherMakeTheSumBitForBit) {
   for (std::vector<Device> devices : Groups()) {
     const int most = std::min(5, static_cast<int>(devices.size()));
@@ -115,7 +115,7 @@ TEST(ReduceScatter, AndAllGatherMakeTheSumBitForBit) {
 
 // ---- Order.
 
-// Streams begin in a random order, and moves are delayed at random; what comes
+// Streams begin in a random order, and moves are delayed at random; the work
 // before and behind the collective writes to the same memory.
 TEST(AllReduce, IsRightUnderAnyDelays) {
   const std::vector<Device> devices = CpuDevices(8);
@@ -165,7 +165,7 @@ TEST(AllReduce, IsRightUnderAnyDelays) {
 }
 
 // A device that is done overwrites its result at once. Its neighbour, which is
-// late, must have read it.
+// late, must have read it before.
 TEST(AllReduce, OverwritingTheResultWaitsForTheLastReader) {
   const std::vector<Device> devices = CpuDevices(8);
   const int ranks = static_cast<int>(devices.size());

@@ -1,7 +1,7 @@
-// What the tests of collectives share: arrays on devices, and the sums that
-// they must become.
+// Shared by the tests of collectives: arrays on devices, and the sums that they
+// must become.
 //
-// Oracles are plain loops, which know nothing of schedules.
+// Oracles are plain loops, without schedules.
 
 #ifndef D2L_COMMON_PARALLEL_COLLECTIVE_COLLECTIVE_TESTING_H_
 #define D2L_COMMON_PARALLEL_COLLECTIVE_COLLECTIVE_TESTING_H_
@@ -28,7 +28,7 @@ namespace d2l {
 
 using Values = std::vector<float>;
 
-// The devices of the table that are of one type, and, once, of both.
+// Groups of the table's devices: those of one type, and one of both types.
 inline std::vector<std::vector<Device>> Groups() {
   std::vector<Device> cpu, cuda;
   for (const DeviceInfo& info : Devices()) {
@@ -100,8 +100,8 @@ inline bool SameBits(const Tensor& x, const Values& expected) {
                                        found.size() * sizeof(float)) == 0);
 }
 
-// Calls `before` and `after` for each move of a collective that this thread
-// requests, before and when it is enqueued, with its number (without those of
+// For each move of a collective that this thread requests, calls `before`
+// before and `after` after the move is enqueued, with its number (not counting
 // kBegin and kEnd) and its stream.
 class MoveListener final : public OpListener {
  public:

@@ -19,8 +19,8 @@
 namespace d2l {
 namespace {
 
-// What a stream runs until released: holds it back. Never for longer than
-// kPatience, so a wait that should not be there fails a test and ends.
+// Work that holds a stream back until released, but never for longer than
+// kPatience, so that a wait that should not be there fails a test and ends.
 class Gate {
  public:
   void Hold(Stream& stream) {
@@ -51,8 +51,8 @@ class Gate {
   bool in_time_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Each wait of a plan is dropped, and what it waits for is held until the move
-// that should wait is done: that must be possible, and the result be wrong.
+// Drops each wait of a plan, and holds the awaited work until the move that
+// should wait is done: that must be possible, and the result must be wrong.
 // schedule_test.cc proves it of the schedules; here real streams show it.
 TEST(AllReduce, WithoutAWaitStreamsGetItWrong) {
   const std::vector<Device> devices = CpuDevices(3);
@@ -80,7 +80,7 @@ TEST(AllReduce, WithoutAWaitStreamsGetItWrong) {
             Place(std::vector<Values>(ranks, Values(60, 99)), devices);
         Gate gate;
         for (int r = 0; r < ranks; ++r) {
-          // What kBegin stands for: the computation of the inputs.
+          // kBegin stands for the computation of the inputs.
           if (of_begin && r == plan.moves[awaited].move.to) {
             gate.Hold(DefaultStream(devices[r]));
           }
@@ -88,7 +88,7 @@ TEST(AllReduce, WithoutAWaitStreamsGetItWrong) {
         }
         {
           const auto in_plan = [ranks = plan.participants](int number) {
-            return number + ranks;  // behind those of kBegin
+            return number + ranks;  // behind the kBegins
           };
           const MoveListener listener(
               [&](int move, Stream& stream) {

@@ -60,7 +60,7 @@ Device HostDevice(const char* name, SourceLocation at) {
       name, at.ToString()));
 }
 
-// One execution.
+// One execution of a plan.
 class Executor {
  public:
   Executor(const char* name, const CollectivePlan& plan, Replicas replicas,
@@ -91,7 +91,7 @@ class Executor {
       Make(planned.move);
       if (planned.awaited) events[i] = stream.Record();
     }
-    // Of those that make a move.
+    // The ranks that make a move.
     std::set<int> ranks;
     for (const PlannedMove& planned : plan_.moves) {
       if (planned.move.to < plan_.ranks) ranks.insert(planned.move.to);
@@ -103,7 +103,7 @@ class Executor {
     return Work(std::move(done));
   }
 
-  // One operation of all devices, as which the plan has no moves.
+  // One operation of all devices; the plan has no moves.
   Work RunByNccl(const std::optional<NcclRanks>& ranks) {
     const internal::PartOfRequest part;
     const internal::Listeners listeners;
@@ -116,7 +116,7 @@ class Executor {
     std::vector<OpLabel> labels;
     std::vector<void*> data;
     for (std::size_t i = 0; i < memory_.size(); ++i) {
-      // For all, so that a failure of one reaches all.
+      // All streams wait for all inputs, so that one failure reaches all.
       for (const Event& event : ready) streams_[i]->Wait(event, at_);
       memory_[i].storage()->RecordStream(*streams_[i]);
       streams.push_back(static_cast<CudaStream*>(streams_[i]));
@@ -184,7 +184,7 @@ class Executor {
     const Tensor out = View(move.to, move);
     if (move.op == MoveOp::kCopy)
       return Copy(stream, label, move.from, out, move);
-    // Of all operations but the last: stamps are written once.
+    // For all operations but the last, since stamps are written once.
     const OpLabel part(label.name(), label.requested_at(),
                        label.requested_by());
     const auto add = [&](const OpLabel& as, const Tensor& to, const Tensor& a,
@@ -210,7 +210,7 @@ class Executor {
           static_cast<CpuStream&>(stream), label,
           {dtype_, numel, out.data(), std::move(inputs)});
     }
-    // Rank by rank. The sum of those before `to` needs memory of its own.
+    // Adds rank by rank. The sum of those before `to` needs memory of its own.
     const Tensor before = NewTensor(stream.device(), numel);
     Tensor sum = Reach(stream, part, 0, move);
     std::uint64_t number = 0;
@@ -224,7 +224,7 @@ class Executor {
     return number;
   }
 
-  // The chunk of that rank, or a copy, where the stream's kernels can use it.
+  // The rank's chunk if the stream's kernels can use it, or else a copy.
   Tensor Reach(Stream& stream, const OpLabel& label, int rank,
                const Move& move) {
     const Tensor x = View(rank, move);
@@ -247,7 +247,7 @@ class Executor {
                      kernels::CopyArgs{dtype_, dtype_, x.numel(), to.data(),
                                        x.data(), nullptr});
     }
-    // By way of pinned memory, for which both devices' streams work.
+    // Through pinned memory, for which both devices' streams work.
     const StreamGuard source(*streams_[rank]);
     return CopyPrimitive(primitive_.name(), {to.shape(), dtype_, to.device()})
         .Launch({stream, label, {&x}, to});
@@ -354,7 +354,7 @@ Work RunPlan(const char* name, const CollectivePlan& plan, Replicas replicas,
 
 Work GatherAsync(Replicas chunks, const Tensor& whole, SourceLocation at) {
   const int n = static_cast<int>(chunks.size());
-  // Rank n is the one that gathers. Of the others only their chunk is there.
+  // Rank n is the one that gathers; the others have only their chunk.
   CollectivePlan plan{n + 1, n + 1, n, {}};
   std::vector<Tensor> memory;
   std::int64_t begin = 0;

@@ -23,8 +23,8 @@ constexpr const char* kNames[] = {
 
 int Modulo(int a, int n) { return (a % n + n) % n; }
 
-// Chunk r goes from rank r to all others. In each step every rank sends one and
-// receives one.
+// Chunk r goes from rank r to all others. In each step every rank sends one
+// chunk and receives one.
 void Gather(int ranks, int first_step, Visitor visit) {
   for (int i = 1; i < ranks; ++i) {
     for (int to = 0; to < ranks; ++to) {
@@ -44,9 +44,9 @@ void Fan(int ranks, int step, int from, Visitor visit) {
   }
 }
 
-// In step s of a ring in which rank r receives from r - direction. Chunk c's
-// sum begins at rank c and grows in ring order; it is complete at the rank
-// before c, from which the result goes round once more.
+// The move of rank `to` in a step of a ring in which rank r receives from r -
+// direction. Chunk c's sum begins at rank c and grows in ring order; it is
+// complete at the rank before c, from which the result goes round once more.
 Move RingMove(int ranks, int step, int to, int direction) {
   const bool adds = step < ranks - 1;
   const int round = adds ? step + 1 : step - (ranks - 1);
@@ -55,7 +55,7 @@ Move RingMove(int ranks, int step, int to, int direction) {
           adds ? MoveOp::kAdd : MoveOp::kCopy};
 }
 
-// One direction after the other: where a rank has one link for both, as at a
+// One direction after the other: if a rank has one link for both, as at a
 // switch, every link then serves a whole direction before the next one. Rank by
 // rank, each transfer would wait for its neighbour's, round the whole ring.
 void Ring(int ranks, bool both_directions, Visitor visit) {
@@ -94,7 +94,7 @@ absl::StatusOr<Addends> Add(const Addends& a, const Addends& b,
   return sum;
 }
 
-// What has been done to a chunk of a rank's; numbers of moves.
+// The uses of a rank's chunk so far, as numbers of moves.
 struct Uses {
   int writer = -1;
   std::vector<int> readers;  // since then
@@ -124,8 +124,8 @@ class Planner {
         uses.readers.push_back(number);
       }
     });
-    // From the latest on: what one of them has waited for need not be waited
-    // for again, and it cannot have waited for a later one.
+    // From the latest on: what one of these has waited for needs no second
+    // wait, and none can have waited for a later one.
     std::sort(before.begin(), before.end(), std::greater<>());
     Clock& now = now_[move.to];
     for (const int other : before) {

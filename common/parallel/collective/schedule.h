@@ -17,14 +17,14 @@
 //   }
 //
 // One list serves all that deals with collectives: devices execute it
-// (collective.h), symbols instead of numbers prove it (AddendsAfter), and the
-// simulator times it on hardware that is not there (simulator.h).
+// (collective.h), AddendsAfter proves it with symbols instead of numbers, and
+// the simulator times it on hardware that need not exist (simulator.h).
 //
 // Every device, or rank, holds an array of the same length, cut into the same
 // chunks. A move writes one chunk of one rank, and is made by that rank, which
-// pulls from the others: a device's memory has one writer. The order of moves
-// is one in which they could be made one after the other; what may happen at
-// the same time follows from what they read and write (CollectivePlan).
+// pulls from the others: a device's memory has one writer. The moves can be
+// made one after the other in their order; their reads and writes determine
+// which of them may happen at the same time (CollectivePlan).
 //
 // Values; immutable, so any thread may use them. The moves are generated each
 // time: a ring of 4,096 ranks has 33 million of them.
@@ -46,9 +46,9 @@ namespace d2l {
 enum class MoveOp : std::uint8_t {
   kCopy,  // to = from
   kAdd,   // to = to + from
-  kSum,   // to = rank 0 + rank 1 + …, in this order; `from` means nothing
-  // In plans only, and of all chunks: the work before the collective is done
-  // with rank `to`, and the work behind it may begin.
+  kSum,   // to = rank 0 + rank 1 + …, in this order; `from` is unused
+  // In plans only, for all chunks of rank `to`: the work before the collective
+  // is done, and the work behind it may begin.
   kBegin,
   kEnd,
 };
@@ -61,21 +61,21 @@ struct Move {
   MoveOp op;
 };
 
-// The ranks that it reads besides what it overwrites, of so many: of a sum all,
-// in their order.
+// The ranks that the move reads, besides what it overwrites; a sum reads all of
+// `ranks`, in their order.
 std::vector<int> Sources(const Move& move, int ranks);
 
-// How the sum is made that every rank gets.
+// How the sum for every rank is computed.
 enum class AllReduceAlgorithm : std::uint8_t {
   kSplit,  // rank r adds chunk r of all, in the ranks' order; all copy it
   kStar,   // rank 0 adds everything; all copy it
   kHost,   // the same in the CPU's memory
   kRing,   // sums go round a ring, chunk by chunk, then the results do
   kBidirectionalRing,  // two rings in opposite directions, half of it each
-  kNccl,  // no schedule: NVIDIA's library adds, on GPUs, as it likes
+  kNccl,  // no schedule: NVIDIA's library, on GPUs, in its own order
 };
 
-// Those that are schedules.
+// The algorithms that have a schedule.
 inline constexpr AllReduceAlgorithm kAllReduceAlgorithms[] = {
     AllReduceAlgorithm::kSplit, AllReduceAlgorithm::kStar,
     AllReduceAlgorithm::kHost, AllReduceAlgorithm::kRing,
@@ -83,7 +83,7 @@ inline constexpr AllReduceAlgorithm kAllReduceAlgorithms[] = {
 
 // "split", "star", "host", "ring", "bidirectional_ring", "nccl".
 const char* AllReduceAlgorithmName(AllReduceAlgorithm algorithm);
-// The reverse; InvalidArgument, with what there is, for anything else.
+// The reverse; for other texts InvalidArgument, which lists the names.
 absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
     absl::string_view name);
 
@@ -123,35 +123,35 @@ class CollectiveSchedule {
 // that is no schedule.
 CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
 
-// The halves of kSplit. Chunk r of rank r becomes the sum of all ranks' chunks
-// r, in their order; and every chunk r that of rank r.
+// The halves of kSplit. First, chunk r of rank r becomes the sum of all ranks'
+// chunks r, in their order; second, every chunk r becomes that of rank r.
 CollectiveSchedule ReduceScatterSchedule(int ranks);
 CollectiveSchedule AllGatherSchedule(int ranks);
 
-// How fast an allreduce of so many bytes a rank is, in bytes a second and in
-// the words of NVIDIA's nccl-tests (doc/PERFORMANCE.md there). algbw: the bytes
-// by the time. busbw: what each rank must send for it by the time, whatever the
-// algorithm; compare that with the speed of a link. It is 2 (n - 1) / n of
-// algbw here, (n - 1) / n for a reduce-scatter or an all-gather, and all of it
-// for a broadcast or a reduce.
+// The busbw of an allreduce of `bytes` a rank, in bytes per second, as NVIDIA's
+// nccl-tests define it (doc/PERFORMANCE.md there). algbw is the bytes divided
+// by the time. busbw is what each rank must send, whatever the algorithm,
+// divided by the time; compare it with the speed of a link. It is 2 (n - 1) / n
+// of algbw here, (n - 1) / n for a reduce-scatter or an all-gather, and all of
+// algbw for a broadcast or a reduce.
 double BusBandwidth(int ranks, double bytes, double seconds);
 // algbw and busbw: "    20.6    36.0 GB/s", for a table below kBandwidthsHead.
 std::string FormatBandwidths(int ranks, double bytes, double seconds);
 inline constexpr char kBandwidthsHead[] = "   algbw   busbw";
 
-// The ranks whose initial values a chunk is the sum of, in the order in which
-// they were added: {2, 3, 0} is (2 + 3) + 0. As a + b is b + a, the first two
-// are the lower one first. Empty for memory that nothing was written to.
+// The ranks whose initial values add up to a chunk, in the order of the
+// additions: {2, 3, 0} is (2 + 3) + 0. Since a + b is b + a, the lower of the
+// first two comes first. Empty for memory that was never written.
 using Addends = std::vector<int>;
 
-// What chunk c of rank r holds after all moves, at r * chunks + c, if they are
-// made one after the other. FailedPrecondition, naming the move, if one reads
-// what was never written, or adds two sums.
+// Makes all moves one after the other; returns the addends of chunk c of rank r
+// at r * chunks + c. FailedPrecondition, naming the move, if one reads memory
+// that was never written, or adds two sums.
 absl::StatusOr<std::vector<Addends>> AddendsAfter(
     const CollectiveSchedule& schedule);
 
-// The first element of a chunk of an array that is cut into `chunks`; of number
-// `chunks`, the array's end. Sizes differ by at most one.
+// The first element of chunk number `chunk` of an array that is cut into
+// `chunks`; the array's end for number `chunks`. Sizes differ by at most one.
 inline std::int64_t ChunkBegin(std::int64_t length, int chunks, int chunk) {
   return length / chunks * chunk + length % chunks * chunk / chunks;
 }
@@ -167,8 +167,8 @@ struct PlannedMove {
 //
 // A rank's moves are made in order, each after those that it waits for. The
 // waits are derived from what the moves read and write: a read follows the last
-// write, a write follows the last write and all reads of it. No wait is there
-// twice, or follows from others: without any one of them two moves could meet.
+// write, a write follows the last write and all reads of it. No wait is
+// redundant: without any one of them two moves could conflict.
 //
 // A plan begins with a kBegin for each rank and ends with a kEnd for each:
 // these stand for the work before and after the collective, which may write
@@ -182,8 +182,8 @@ struct CollectivePlan {
 
 CollectivePlan MakePlan(const CollectiveSchedule& schedule);
 
-// Calls f(rank, chunk, is_write) for what the move touches. A chunk that is
-// read and written is written.
+// Calls f(rank, chunk, is_write) for each chunk that the move touches. A chunk
+// that is read and written counts as written.
 void ForEachAccess(const CollectivePlan& plan, const Move& move,
                    absl::FunctionRef<void(int, int, bool)> f);
 

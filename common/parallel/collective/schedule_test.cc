@@ -39,9 +39,9 @@ CollectiveSchedule With(const CollectiveSchedule& schedule,
       schedule.uses_host());
 }
 
-// Whether the moves, one after the other, give every rank the sum of all, all
-// of them added in the same order. Together with CheckOrder it means that
-// streams which execute the plan get the result, whatever they do at the same
+// Whether the moves, one after the other, give every rank the sum of all, and
+// add in the same order for each. Together with CheckOrder it proves that
+// streams that execute the plan get the result, whatever they do at the same
 // time and however long each move takes.
 absl::Status CheckResult(const CollectiveSchedule& schedule) {
   absl::StatusOr<std::vector<Addends>> held = AddendsAfter(schedule);
@@ -50,7 +50,7 @@ absl::Status CheckResult(const CollectiveSchedule& schedule) {
   for (int rank = 0; rank < schedule.ranks(); ++rank) {
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const Addends& found = (*held)[rank * chunks + chunk];
-      // Each rank once; in an order that is rank 0's.
+      // Each rank once, and in the same order as rank 0.
       Addends all = found;
       std::sort(all.begin(), all.end());
       bool right = found == (*held)[chunk] &&
@@ -201,8 +201,7 @@ TEST(Schedule, SplitStarAndHostAddInTheRanksOrder) {
   }
 }
 
-// Chunk c begins at rank c; the second ring goes the other way.
-// What split does, in two halves.
+// A split does the same, in two halves.
 TEST(Schedule, AReduceScatterAndAnAllGatherAreASplit) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
     const CollectiveSchedule scatter = ReduceScatterSchedule(ranks);

@@ -259,7 +259,7 @@ DataParallel::MomentumVersions() {
 }
 
 void DataParallel::CopyToReplicas(SourceLocation at) {
-  // What failed before is overwritten now. Its streams are to run again.
+  // Clears earlier failures, whose results are overwritten now.
   for (const Device device : devices_) {
     try {
       Synchronize(device, at);

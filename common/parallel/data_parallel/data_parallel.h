@@ -15,41 +15,40 @@
 // Step splits the batch (split_batch.h). Each device computes the loss of its
 // shard, summed, and the gradients of that divided by the size of the whole
 // batch, so that shards need no weights. The gradients lie in buckets, filled
-// from the last parameter to the first; a full one is added up among the
+// from the last parameter to the first; a full bucket is added up among the
 // devices (AllReduce) while the gradients before it are computed. Then every
-// device updates its own replica. All replicas stay the same in every bit; by
-// the default algorithm they are what one device gets that computes the shards
+// device updates its own replica. All replicas stay the same in every bit; with
+// the default algorithm they equal those of one device that computes the shards
 // and adds their gradients one after the other.
 //
-// Batch normalisation takes the statistics of each shard; running statistics
-// are the mean of the devices', weighted with the sizes of their shards. That
-// is so after Step; Forward is for modules under Eval: under Train, the first
-// device's running statistics are what is left of it.
-// Dropout differs between devices.
+// Batch normalisation takes the statistics of each shard; after Step, running
+// statistics are the mean of the devices', weighted with the sizes of their
+// shards. Forward is for modules under Eval; under Train it keeps only the
+// first device's running statistics. Dropout differs between devices.
 //
-// One thread requests everything: nothing waits, but for the step before the
-// last (max_in_flight).
+// One thread enqueues everything, and waits only for the step before the last
+// (max_in_flight).
 //
 // Every device holds all parameters, gradients and momentum, unless
 // options.shard says otherwise (ZeRO's three stages; PyTorch's FSDP). With
-// kOptimizer each updates a shard of every bucket, which has the only momentum
-// of these parameters, and all gather the new values. With kGradients each
-// keeps a shard of the gradients, too, and with kParameters of the parameters,
-// which are gathered before a layer uses them (sharded_parameters.h): module()
-// and replica() gather all, and what they gave before must not be used after
-// the next Step or Forward. sgd() gathers the momentum. Sums are those of
-// kSplit, so all bits stay the same. A module's parameters and their copies are
-// whole while the DataParallel is being made.
+// kOptimizer each updates a shard of every bucket, holds the only momentum of
+// that shard, and gathers the other new values. With kGradients each also keeps
+// only a shard of the gradients, and with kParameters of the parameters, which
+// are gathered before a layer uses them (sharded_parameters.h): module() and
+// replica() gather all, and their results must not be used after the next Step
+// or Forward. sgd() gathers the momentum. Sums are those of kSplit, so all bits
+// stay the same. While a DataParallel is being made, the parameters and their
+// copies are still whole.
 //
-// Several processes, each with as many devices, train one network together, if
-// the options have their number and a `collective` (mpi/mpi_world.h). Each
-// gives every Step the whole batch, and computes its devices' shards of it: all
-// replicas have the bits of one process with all the devices. Forward computes
-// the outputs of its process's batch. With shards all processes call sgd()
-// together; with kParameters, for which each has one device, also module(),
-// replica(), Forward, and what shows the module's members, as printing does:
-// what is gathered comes from all. Their networks use the parameters in one
-// order, whatever the samples are.
+// Several processes, each with the same number of devices, train one network
+// together if the options have the number of processes and a `collective`
+// (mpi/mpi_world.h). Each passes the whole batch to every Step, and computes
+// its devices' shards of it: all replicas have the bits of one process with all
+// the devices. Forward computes the outputs of its process's batch. With shards
+// all processes call sgd() together; with kParameters, for which each has one
+// device, also module(), replica(), Forward, and calls that visit the module's
+// members, such as printing: all processes take part in a gather. Their
+// networks must use the parameters in the same order for all samples.
 //
 // The module is that of the first device. Values written to it, as by
 // nn::LoadStateDict, and to the momentum in sgd(), reach the other devices at
@@ -58,8 +57,8 @@
 //
 // Failures: if a device cannot compute its part, no device gets the sum;
 // waiting for any of them throws AsyncError with the line of the operation that
-// failed, and the parameters cannot be used. Then load them, and the momentum
-// if there is any, and go on.
+// failed, and the parameters cannot be used. To continue, load them, and the
+// momentum if there is any.
 //
 // Ownership: it owns the module and its replicas. Thread-safety: none. Errors:
 // std::invalid_argument for devices that are not in the table or repeated, and
@@ -102,16 +101,16 @@ struct EmulatedLink {
   double bytes_per_second = 1e9;
 };
 
-// What each device holds a shard of: this, and what is before it.
+// What each device holds only a shard of: this, and all before it.
 enum class Shard { kNone, kOptimizer, kGradients, kParameters };
 
-// What a device's memory is for in a step, in bytes.
+// A device's memory in a step, by purpose, in bytes.
 struct MemoryUse {
-  std::int64_t parameters = 0;   // and buffers; or shards and what is gathered
+  std::int64_t parameters = 0;   // and buffers; or shards and gathered buckets
   std::int64_t gradients = 0;    // in buckets, and their shards
   std::int64_t optimizer = 0;    // momentum
-  std::int64_t activations = 0;  // what the forward pass keeps for the way back
-  std::int64_t temporaries = 0;  // what the peak has besides
+  std::int64_t activations = 0;  // kept by the forward for the backward pass
+  std::int64_t temporaries = 0;  // the rest of the peak
 
   std::int64_t peak() const {
     return parameters + gradients + optimizer + activations + temporaries;
@@ -121,34 +120,34 @@ struct MemoryUse {
 struct DataParallelOptions {
   Shard shard = Shard::kNone;
   AllReduceAlgorithm allreduce = AllReduceAlgorithm::kSplit;
-  // For each device, of all processes, see ShardSizes; evenly if there are
-  // none.
+  // The weights of all processes' devices, see ShardSizes; if empty, the batch
+  // is split evenly.
   std::vector<int> split;
   // Whether buckets are added up while gradients are computed, or afterwards.
   bool overlap = true;
-  // How many steps may have been requested and not be done; at least 1.
+  // How many steps may be enqueued and not yet done; at least 1.
   int max_in_flight = 2;
-  // A bucket is full when it has so many bytes. The first is small, so that the
-  // communication begins early.
+  // A bucket is full when it has this many bytes. The first is small, so that
+  // the communication begins early.
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
   std::optional<EmulatedLink> emulated_link;
   // Whether each Step restarts its devices' peaks of memory, for memory().
   bool measure_memory = false;
-  // How many processes train together, and which this is: its device i is
-  // number `process` * devices + i of all.
+  // How many processes train together, and the number of this process: its
+  // device i is number `process` * devices + i of all.
   int processes = 1;
   int process = 0;
-  // A collective of a tensor of each of this process's devices and those of the
-  // others, all of which call it in the same order. None: collective.h's, of
-  // one process, by the algorithm above.
+  // A collective on a tensor of each device of this process and the others,
+  // which all call it in the same order. If empty, collective.h's, for one
+  // process, with the algorithm above.
   std::function<Work(Collective, Replicas, SourceLocation)> collective;
 };
 
 class DataParallel : public nn::Module {
  public:
-  // device_ids: numbers of devices in the table (Devices()); all if there are
-  // none. The net is moved to the first, if need be, and cloned to the others.
+  // device_ids: numbers of devices in the table (Devices()); if empty, all.
+  // Moves the net to the first if necessary, and clones it to the others.
   explicit DataParallel(std::unique_ptr<nn::Module> net,
                         const std::vector<int>& device_ids = {},
                         DataParallelOptions options = {});
@@ -172,8 +171,8 @@ class DataParallel : public nn::Module {
 
   struct Result {
     Tensor loss;  // the batch's mean, one number on the first device
-    // Of each of this process's shards that has samples, where it was computed;
-    // see JoinShards.
+    // The outputs of this process's shards that have samples, each on its
+    // device; see JoinShards.
     std::vector<Tensor> outputs;
   };
   // One step of training with a batch, by nn::CrossEntropyLoss. Asynchronous.
@@ -182,7 +181,7 @@ class DataParallel : public nn::Module {
               SourceLocation at = SourceLocation::Current());
 
   nn::Module& module() { return replica(0); }
-  // On devices()[i]; 0 is the module.
+  // The replica on devices()[i]; number 0 is the module.
   nn::Module& replica(int i);
   const std::vector<Device>& devices() const { return devices_; }
   const DataParallelOptions& options() const { return options_; }
@@ -190,13 +189,13 @@ class DataParallel : public nn::Module {
   // The optimiser of the module. Its momentum may be read and written.
   nn::SGD& sgd();
 
-  // On devices()[i], in the last step, measured by the allocator, without what
-  // is not the network's; see measure_memory. Waits for the device.
+  // The memory of the last step on devices()[i], measured by the allocator,
+  // without memory of others; see measure_memory. Waits for the device.
   MemoryUse memory(int i, SourceLocation at = SourceLocation::Current());
-  // What a formula says, which has 4 bytes for each float32 parameter, as many
-  // for its gradient and its momentum, or a shard of them, and two places of
-  // the longest bucket for what is gathered or added up. Of the layers' values
-  // it knows what it is told.
+  // The memory by a formula: 4 bytes for each float32 parameter, as many for
+  // its gradient and its momentum, or a shard of them, and two places of the
+  // longest bucket for gathering or adding up. The caller passes the memory of
+  // the layers' values.
   MemoryUse PredictMemory(int i, std::int64_t activations,
                           std::int64_t temporaries, bool momentum) const;
 
@@ -208,7 +207,7 @@ class DataParallel : public nn::Module {
   Share ShareOf(std::int64_t samples) const;
 
  private:
-  // What a device updates of a parameter: all, or elements of it, perhaps none.
+  // The part of a parameter that a device updates: all, some or no elements.
   struct Piece {
     std::int64_t begin = 0;   // in the parameter
     std::int64_t offset = 0;  // in the device's shard of the bucket
@@ -221,9 +220,9 @@ class DataParallel : public nn::Module {
     std::unique_ptr<nn::Module> net;
     std::vector<Tensor> parameters;
     std::vector<Tensor> state;            // these and the buffers
-    std::vector<std::uint64_t> versions;  // of the state, when all were equal
+    std::vector<std::uint64_t> versions;  // of the state when all were equal
     std::vector<Piece> pieces;            // of each parameter
-    nn::SGD sgd{{}, {/*lr=*/0}};          // of them
+    nn::SGD sgd{{}, {/*lr=*/0}};          // of the pieces
     std::shared_ptr<ShardedParameters> sharded;  // null unless kParameters
     // Bytes of the last step; `others` are not the network's.
     std::int64_t activations = 0, others = 0;
@@ -235,8 +234,8 @@ class DataParallel : public nn::Module {
     std::size_t bucket;
     std::int64_t offset;
   };
-  // Gradients of some parameters, one behind the other; in the last one the
-  // loss comes behind them.
+  // Gradients of some parameters, one behind the other; in the last bucket the
+  // loss follows them.
   struct Bucket {
     std::vector<int> parameters;
     std::int64_t numel = 0;
@@ -247,72 +246,72 @@ class DataParallel : public nn::Module {
 
   void CheckOptions();
   void MakeBuckets();
-  // What of a bucket a device updates: [begin, end), all if nothing is sharded.
+  // The elements of a bucket that a device updates; all if not sharded.
   std::pair<std::int64_t, std::int64_t> ShardOf(std::size_t bucket,
                                                 std::size_t device) const;
   void MakePieces(std::size_t device);
-  // Has the replicas' parameters be lent, and shards_ be what there is.
+  // Lends the replicas' parameters; the values are then in shards_ only.
   void LendParameters();
   // Writes the module's parameters to the shards.
   void Scatter(SourceLocation at);
-  // Has gathers wait for what the current streams write to the shards; or these
-  // for gathers.
+  // If `written`, gathers wait for what the current streams write to the
+  // shards; else the current streams wait for gathers.
   void Order(bool written, SourceLocation at);
   Event GatherBucket(std::size_t device, std::size_t bucket,
                      const Tensor& whole);
-  // Of tensors like the parameters, of which each device has its pieces: all,
-  // where there is a place for it.
+  // GatherPieces gathers tensors like the parameters, of which each device has
+  // its pieces, into `whole`, where that gives a tensor.
   using OfParameter =
       absl::FunctionRef<Tensor(std::size_t device, std::size_t parameter)>;
   void GatherPieces(OfParameter piece, OfParameter whole, SourceLocation at);
   void CheckBatch(const Tensor& x, SourceLocation at) const;
-  // Checks that the replicas are what they were, and copies what was written to
-  // the module since.
+  // Checks that the module's tensors are still the same, and copies what was
+  // written to them since.
   void FollowModule(SourceLocation at);
-  // The optimiser that sgd() has shown since the last call; or null.
+  // The optimiser that sgd() returned since the last call; or null.
   nn::SGD* shown_sgd();
-  // Of its momentum, ids and versions.
+  // The ids and versions of that optimiser's momentum.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> MomentumVersions();
   void CopyToReplicas(SourceLocation at);
   void CopyMomentum(SourceLocation at);
   void RememberVersions();
   void WaitForRoom(SourceLocation at);
-  // Has the failure that is being handled reach the parameters of all devices.
+  // Makes all devices' parameters fail with the exception being handled.
   void FailEverywhere(SourceLocation at);
   Result RequestStep(const Tensor& x, const Tensor& labels, SourceLocation at);
   // This process's part of the batch, on its devices.
   std::vector<Tensor> SplitShare(const Tensor& all, const Share& share,
                                  SourceLocation at) const;
-  // Requests the forward pass of a shard. Returns the outputs.
+  // Enqueues the forward pass of a shard. Returns the outputs.
   Tensor Forward(std::size_t device, const Tensor& x, const Tensor& labels,
                  double scale, Pass& pass, SourceLocation at);
-  // Of a process without samples: some of the others', which do not count. So
-  // it writes the buffers that a step writes, and gathers when the others do.
+  // For a process without samples: computes some of the others', which do not
+  // count, to write the buffers and take part in gathers as the others do.
   void ForwardForOthers(const Tensor& x, const Tensor& labels, Pass& pass,
                         SourceLocation at);
-  // Goes back until the bucket's gradients are known, and writes them there;
-  // those of a device without samples if there is no pass.
+  // Continues the backward pass until the bucket's gradients are known, and
+  // writes them there; if there is no pass (no samples), writes zeros.
   void Fill(std::size_t device, std::size_t bucket, Pass* pass,
             const Tensor& gradients, SourceLocation at);
-  // How many buckets' gradients have a place at a time. If not for all, each
-  // bucket leaves its place when it has been added up.
+  // The number of buckets whose gradients have a place at the same time. If it
+  // is not all, each bucket leaves its place after it is added up.
   std::size_t places() const;
   bool moves_on() const { return options_.shard >= Shard::kGradients; }
-  // The bucket's place on each device; and how many bytes one has.
+  // The bucket's place on each device; and the number of bytes of a place.
   std::vector<Tensor> PlaceOf(std::size_t bucket);
   std::int64_t PlaceBytes(std::size_t place) const;
-  // What a device holds between steps.
+  // The memory that a device holds between steps.
   MemoryUse Held(std::size_t device);
-  // sums: of each bucket on each device, or of its shard.
+  // sums: those of each bucket, or of the device's shard of it.
   void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
   void AverageBuffers(const std::vector<std::int64_t>& sizes,
                       std::int64_t samples, SourceLocation at);
-  // The batch's mean loss, on the first device, which the last sums have.
+  // The batch's mean loss, on the first device, from the last bucket's sums.
   Tensor Loss(const std::vector<Tensor>& sums, SourceLocation at);
-  // Requests it, of one tensor of each device, behind the current streams.
+  // Enqueues it on one tensor of each device, behind the current streams.
   Work Communicate(Collective collective, const std::vector<Tensor>& tensors,
                    SourceLocation at);
-  // Has these streams take as long as a link would for so many bytes each.
+  // Delays the current streams as a link would for this many bytes each.
   void EmulateLink(absl::Span<const Device> devices, double bytes,
                    SourceLocation at) const;
   // Devices of all processes; and a device's number among them.
@@ -330,11 +329,11 @@ class DataParallel : public nn::Module {
   std::vector<Replica> replicas_;
   std::vector<Bucket> buckets_;
   std::vector<Place> place_of_;  // by parameter
-  // Of kParameters, by bucket and device.
+  // For kParameters only; by bucket and device.
   std::vector<std::vector<Tensor>> shards_;
   std::vector<std::vector<StorageRef>> places_;  // by place and device
   std::optional<nn::SGD> whole_sgd_;             // with the gathered momentum
-  // Of the momentum, when it was equal.
+  // Versions of the momentum when all devices had the same.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> momentum_;
   std::deque<std::vector<Event>> in_flight_;  // the ends of steps
 };

@@ -53,7 +53,7 @@ TEST_P(SameBitsTest, AsOneDeviceThatAddsTheShardsInOrder) {
   for (int i = 0; i < count; ++i) {
     EXPECT_EQ(BitsOf(many.replica(i)), BitsOf(one.net())) << "device " << i;
   }
-  // And it computes with them.
+  // Forward gives the same, too.
   many.Eval();
   one.net().Eval();
   for (std::int64_t samples = 1; samples < 10; ++samples) {
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
              std::to_string(info.index % 4);
     });
 
-// As batch normalisation's statistics.
+// Like batch normalisation's statistics.
 class RunningMean : public nn::Module {
  public:
   Tensor Forward(const Tensor& x) override {

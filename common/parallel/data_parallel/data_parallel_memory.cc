@@ -1,4 +1,4 @@
-// What a step needs memory for: measured, and by a formula.
+// The memory that a step needs: measured, and by a formula.
 
 #include <algorithm>
 #include <cstddef>
@@ -57,7 +57,7 @@ MemoryUse DataParallel::PredictMemory(int i, std::int64_t activations,
     all += buckets_[b].numel * size;
     shard += (end - begin) * size;
     longest = std::max(longest, buckets_[b].numel * size);
-    // When the last gradients are computed, two shards are not there.
+    // When the last gradients are computed, two shards do not exist yet.
     if (b + 2 >= buckets_.size() && moves_on()) late += (end - begin) * size;
   }
   MemoryUse use;

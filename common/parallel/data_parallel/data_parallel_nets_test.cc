@@ -49,8 +49,8 @@ nn::Sequential ConvNet() {
                         nn::Linear(6 * 4 * 4, kClasses, true, First()));
 }
 
-// Statistics are of the shards; running ones, of all devices, also of those
-// that got nothing, are the weighted mean.
+// Statistics are those of the shards. Running statistics are the weighted mean
+// on all devices, also on those without samples.
 TEST(DataParallelTest, BatchNormHasTheStatisticsOfTheShards) {
   for (int count = 1; count <= static_cast<int>(Ids(4).size()); ++count) {
     for (const bool overlap : {true, false}) {
@@ -66,8 +66,8 @@ TEST(DataParallelTest, BatchNormHasTheStatisticsOfTheShards) {
   }
 }
 
-// Of all steps but the last, only what the running statistics say is used: a
-// device that had others would answer differently.
+// All steps but the last matter only through the running statistics: a device
+// with other statistics would answer differently.
 TEST(DataParallelTest, BatchNormAnswersTheSameOnAllDevices) {
   ManualSeed(1);
   DataParallel net(ConvNet(), Ids(2));
@@ -81,7 +81,7 @@ TEST(DataParallelTest, BatchNormAnswersTheSameOnAllDevices) {
   EXPECT_EQ(BitsOf(two[0]), BitsOf(two[1]));
 }
 
-// 11 million parameters, so buckets as they are by default.
+// It has 11 million parameters, so the buckets have the default sizes.
 TEST(DataParallelTest, ResNet18HasTheBitsOfOneDevice) {
   ManualSeed(18);
   nn::Sequential net = nn::ResNet18(kClasses, 1, First());

@@ -33,7 +33,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Where the processes leave their arrays, and find the results.
+// The processes leave their arrays here, and find the results here.
 class Meeting {
  public:
   explicit Meeting(int processes) : arrays_(processes) {}
@@ -86,7 +86,7 @@ class Meeting {
         for (int r = 1; r < ranks && what != Collective::kAllGather; ++r) {
           value += all[r][i];
         }
-        // What is not defined afterwards is made wrong.
+        // Elements that are undefined afterwards get wrong values.
         for (int r = 0; r < ranks; ++r) {
           all[r][i] =
               what == Collective::kReduceScatter && r != owner ? 1e9f : value;
@@ -104,7 +104,7 @@ class Meeting {
   int round_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// What 20 steps leave in all replicas and in the momentum, and the losses.
+// Runs 20 steps; returns all replicas, the momentum, and the losses.
 std::vector<std::vector<std::uint32_t>> Train(
     std::unique_ptr<nn::Module> net, const std::vector<int>& ids,
     const DataParallelOptions& options) {
@@ -161,8 +161,8 @@ TEST(DataParallelProcessesTest, TrainToTheBitsOfOne) {
     options.shard = shard;
     Meeting meeting(processes);
     std::vector<std::vector<std::vector<std::uint32_t>>> got(processes);
-    // Made here: a thread that copied from another's device would wait for
-    // it.
+    // Made here: a thread that copied from another thread's device would wait
+    // for that thread.
     std::vector<std::unique_ptr<nn::Module>> nets;
     for (int p = 0; p < processes; ++p) {
       nets.push_back(nn::Clone(net, Devices()[ids[p * each]].device));

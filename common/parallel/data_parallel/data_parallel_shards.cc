@@ -1,4 +1,4 @@
-// What devices have pieces of, and what they exchange.
+// The devices' pieces, and the exchange of them.
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +23,8 @@
 namespace d2l {
 namespace {
 
-// Behind collectives of all devices, and behind a device's gathers. Not the
-// streams of the collectives, which an emulated link would hold up.
+// Streams behind collectives of all devices, and behind a device's gathers; not
+// those of the collectives, which an emulated link would hold up.
 Stream& BucketStream(Device device) { return CommunicationStream(device, 1); }
 Stream& GatherStream(Device device) { return CommunicationStream(device, 2); }
 
@@ -100,7 +100,7 @@ void DataParallel::LendParameters() {
 void DataParallel::Scatter(SourceLocation at) {
   const NoGradGuard guard;
   for (std::size_t d = 0; d < devices_.size(); ++d) {
-    // All of what has failed is to be written.
+    // All elements of a failed shard must be written.
     for (const std::vector<Tensor>& shards : shards_) {
       if (!HasFailed(shards[d])) continue;
       CopyTo(Zeros({}, devices_[d], shards[d].dtype(), at), shards[d],
@@ -138,7 +138,7 @@ nn::SGD& DataParallel::sgd() {
   const NoGradGuard guard;
   std::vector<Tensor>& whole = whole_sgd_->momentum_buffers();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    // What failed is not there; it may be loaded.
+    // Momentum that failed counts as missing; it may be loaded.
     const auto is_there = [i](Replica& replica) {
       const Tensor& v = replica.sgd.momentum_buffers()[i];
       return v.defined() && !HasFailed(v);

@@ -1,5 +1,5 @@
-// Sharded optimizer state, gradients and parameters: the same bits, the bytes
-// that a formula says, and the memory.
+// Sharded optimizer state, gradients and parameters: the bits stay the same,
+// and bytes and memory are those of a formula.
 
 #include <algorithm>
 #include <cstddef>
@@ -53,7 +53,7 @@ std::vector<std::vector<std::uint32_t>> MomentumOf(DataParallel& net) {
   return bits;
 }
 
-// What is saved of a training, and loaded.
+// A saved state of a training, which can be loaded.
 class Saved {
  public:
   explicit Saved(DataParallel& from) : net(nn::Clone(from.module(), First())) {
@@ -95,7 +95,7 @@ void ExpectSameTraining(DataParallel& whole, DataParallel& sharded,
         << "device " << i;
   }
   EXPECT_EQ(MomentumOf(sharded), MomentumOf(whole));
-  // And it computes with them.
+  // Forward gives the same, too.
   whole.Eval();
   sharded.Eval();
   EXPECT_EQ(BitsOf(sharded(batches.back().x)), BitsOf(whole(batches.back().x)));
@@ -157,7 +157,7 @@ TEST(ShardsTest, ImagesAndRunningStatisticsHaveTheSameBits) {
   }
 }
 
-// Its parts are gathered for their forward pass, and for both on the way back.
+// Parts are gathered for the forward pass, and for both in Backward.
 TEST(ShardsTest, CheckpointsHaveTheSameBits) {
   const std::vector<int> ids = Ids(3);
   const auto net = [](bool checkpoints) {
@@ -188,7 +188,7 @@ TEST(ShardsTest, CheckpointsHaveTheSameBits) {
 
 // ---- Bytes.
 
-// Of this thread's operations, those read on another device, by name.
+// The bytes that this thread's operations move to another device, by name.
 class Moved final : public OpListener {
  public:
   void OnOp(const OpRecord& record) override {
@@ -230,8 +230,8 @@ TEST(ShardsTest, MoveTheBytesOfTheFormula) {
         const ScopedOpListener listen(&moved);
         net.Step(batch.x, batch.labels, {0.1, 0.9});
       }
-      // Of all devices: each bucket to be added up, with the loss, and its sum,
-      // or the new parameters.
+      // Bytes to all devices: each bucket, with the loss, is sent to be added
+      // up, and its sum, or the new parameters, are sent back.
       const std::int64_t once = (n - 1) * (kLayers * kLayer + 4);
       std::map<std::string, std::int64_t> expected;
       if (shard == Shard::kNone) {
@@ -242,7 +242,7 @@ TEST(ShardsTest, MoveTheBytesOfTheFormula) {
       if (shard == Shard::kOptimizer || shard == Shard::kGradients) {
         expected["all_gather"] = once;
       }
-      // Forward all layers, and back all but the last two, which are there.
+      // Forward: all layers. Backward: all but the last two, which are there.
       if (shard == Shard::kParameters) {
         expected["gather"] = (n - 1) * ((2 * kLayers - 2) * kLayer + 2 * 4);
       }
@@ -276,8 +276,8 @@ TEST(ShardsTest, TakeTheMemoryOfTheFormula) {
       const int stage = static_cast<int>(shard);
       const std::int64_t all = kLayers * kLayer, its = all / n;
       const std::int64_t kept = kLayers * 4 * kRows * kWidth;
-      // With the last layer's weight's gradient there are not yet the shards of
-      // two layers' gradients.
+      // When the gradient of the last layer's weight exists, the shards of two
+      // layers' gradients do not exist yet.
       const std::int64_t besides =
           stage >= 2 ? std::max<std::int64_t>(0, kWeight - 2 * its / kLayers)
                      : kWeight;
@@ -292,11 +292,11 @@ TEST(ShardsTest, TakeTheMemoryOfTheFormula) {
         const MemoryUse predicted =
             net.PredictMemory(i, kept, kWeight, /*momentum=*/true);
         EXPECT_NEAR(predicted.peak(), expected, 0.01 * expected);
-        // The formula has the loss's place in each.
+        // The formula includes the loss's place in each.
         EXPECT_NEAR(predicted.parameters, use.parameters, 4);
         EXPECT_NEAR(predicted.gradients, use.gradients, 4);
         EXPECT_NEAR(predicted.optimizer, use.optimizer, 4);
-        // The allocator's, not a sum of what is known.
+        // The peak is the allocator's, not a sum of the known uses.
         EXPECT_GE(Memory(net.devices()[i]).Stats().peak, use.peak());
       }
       if (n > 1 && stage > 0) {
@@ -307,7 +307,7 @@ TEST(ShardsTest, TakeTheMemoryOfTheFormula) {
   }
 }
 
-// ---- What may be asked of it.
+// ---- Uses of a sharded network.
 
 TEST(ShardsTest, ValuesWrittenToTheModuleReachAllShards) {
   for (const Shard shard : kShards) {

@@ -43,7 +43,7 @@ struct DataParallel::Pass {
   GradientTape tape;
   std::vector<Tensor> gradients;  // known, and not in their bucket yet
   Tensor loss;
-  bool counts = true;  // whether they are added up
+  bool counts = true;  // whether the gradients are added up
 };
 
 DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
@@ -80,13 +80,13 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
   try {
     result = RequestStep(x, labels, at);
   } catch (const AsyncError&) {
-    // Known while the step is requested: other devices would not hear of it.
+    // The failure came during the requests: other devices would miss it.
     places_.clear();
     FailEverywhere(at);
     RememberVersions();
     throw;
   } catch (...) {
-    places_.clear();  // somebody may still read them
+    places_.clear();  // other work may still read them
     throw;
   }
   RememberVersions();
@@ -201,7 +201,7 @@ Tensor DataParallel::Forward(std::size_t d, const Tensor& x,
   const Tensor sum = nn::CrossEntropyLoss(outputs, labels, nn::Reduction::kSum);
   const Tensor seed = FullLike(sum, scale, at);
   pass.loss = Operand(Detach(sum, at), at) * Operand(seed, at);
-  // The tape notes nothing of the other devices' passes.
+  // The tape records nothing of the other devices' passes.
   pass.tape.Begin(sum, seed, at);
   return outputs;
 }
@@ -320,7 +320,7 @@ Tensor DataParallel::Loss(const std::vector<Tensor>& sums, SourceLocation at) {
     return Clone(Select(x, 0, x.numel() - 1, at), at);
   };
   if (!sharded()) return copy(sums[0]);
-  // The last rank's shard has it.
+  // The last rank's shard has the loss.
   if (options_.processes == 1) {
     return To(copy(sums.back()), devices_[0], /*non_blocking=*/true, at);
   }
@@ -338,13 +338,13 @@ void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
                                   std::int64_t samples, SourceLocation at) {
   const std::size_t n = devices_.size();
   if (ranks() == 1) return;
-  // The first that has samples, or that computes some of the others'.
+  // The first device that has samples, or computes some of the others'.
   std::size_t first = 0;
   while (first + 1 < n && sizes[first] == 0) ++first;
   if (sizes[first] == 0) first = 0;
   const NoGradGuard guard;
   for (std::size_t i = 0; i < replicas_[first].state.size(); ++i) {
-    // What the step has written by now are buffers.
+    // By now the step has written buffers only.
     const Tensor& written = replicas_[first].state[i];
     if (written.version() == replicas_[first].versions[i]) continue;
     if (!IsFloatingPoint(written.dtype())) {  // a number of batches

@@ -43,7 +43,7 @@ TEST(DataParallelTest, PrintsAndNamesItsModuleAsPyTorch) {
 TEST(DataParallelTest, TakesAllDevicesOrThoseOfTheIds) {
   const std::size_t count = Devices().size();
   EXPECT_EQ(DataParallel(nn::Linear(2, 1)).devices().size(), count);
-  // Not the first two: a number is one of the table's.
+  // Devices other than the first two: a number is one of the table's.
   const int last = static_cast<int>(count) - 1;
   DataParallel net(nn::Linear(2, 1), {last, 0});
   EXPECT_THAT(net.devices(),
@@ -126,7 +126,7 @@ TEST(DataParallelTest, MomentumMayBeTakenAndGiven) {
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(BitsOf(other.replica(i)), BitsOf(net.replica(i)));
     }
-    // In place, too.
+    // It also works in place.
     CopyTo(Zeros({}, First()), net.sgd().momentum_buffers()[1]);
     CopyTo(Zeros({}, First()), other.sgd().momentum_buffers()[1]);
   }
@@ -174,7 +174,7 @@ TEST(DataParallelTest, RefusesBatchesWithoutSamples) {
               HasSubstr("[DataParallel] a module with parameters"));
 }
 
-// What waiting for the device throws.
+// The message of the error that waiting for the device throws.
 std::string FailureOn(Device device) {
   try {
     Synchronize(device);
@@ -264,7 +264,6 @@ TEST(DataParallelTest, AFailureOnOneDeviceReachesAllAndLoadingCuresIt) {
   }
 }
 
-// It is shown the plan of what it does.
 TEST(DataParallelTest, AnEmulatedLinkChangesNoResult) {
   DataParallelOptions options = WithBuckets(1, true);
   options.emulated_link = EmulatedLink{1e-4, 1e9};

@@ -1,5 +1,5 @@
-// What the tests of DataParallel share: a small network, batches, and one
-// device that computes what several do.
+// Shared by the tests of DataParallel: a small network, batches, and one device
+// that computes the same as several.
 
 #ifndef D2L_COMMON_PARALLEL_DATA_PARALLEL_DATA_PARALLEL_TESTING_H_
 #define D2L_COMMON_PARALLEL_DATA_PARALLEL_DATA_PARALLEL_TESTING_H_

@@ -9,13 +9,13 @@
 // A push adds the devices' values up, in their order, on the server's device.
 // Then the updater combines the sum with the stored value; without one the sum
 // replaces it. So workers that push gradients and pull weights need not know
-// how many they are.
+// the number of workers.
 //
 // Asynchronous, on the devices' current streams, as CopyTo is.
 //
-// Errors: std::invalid_argument for a key that is not there, or twice, and for
-// values of another shape or dtype. A failed value fails the stored one, and
-// what is pulled from it.
+// Errors: std::invalid_argument for a key that does not exist, or is
+// initialised twice, and for values of another shape or dtype. A failed value
+// fails the stored one, and what is pulled from it.
 //
 // Not thread-safe.
 
@@ -36,7 +36,7 @@ namespace d2l {
 
 class KvStore {
  public:
-  // Changes `stored`, in place, by the sum of what was pushed.
+  // Updates `stored`, in place, with the sum of the pushed values.
   using Updater = std::function<void(const std::string& key, const Tensor& sum,
                                      const Tensor& stored)>;
 

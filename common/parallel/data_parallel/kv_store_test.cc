@@ -70,7 +70,7 @@ TEST(KvStore, AFailedValueFailsWhatIsPulled) {
         ToVector<float>(out);
       },
       AsyncError);
-  // Where the device is faster, Push throws, and Synchronize once more.
+  // If the device is fast enough, Push throws, and then Synchronize again.
   try {
     Synchronize(cpu);
   } catch (const AsyncError&) {

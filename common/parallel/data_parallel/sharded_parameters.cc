@@ -72,7 +72,7 @@ void ShardedParameters::Fetch(int bucket, absl::Span<const int> wanted,
   oldest->bucket = bucket;
   oldest->used = ++clock_;
   slot_of_[bucket] = static_cast<int>(oldest - slots_.data());
-  // Behind all that reads what was there.
+  // Behind all work that reads the old contents.
   CommunicationStream(device_).Wait(CurrentStream(device_).Record());
   oldest->arrived =
       gather_(bucket, Tensor(oldest->memory, device_, its.dtype, {its.numel}));
@@ -91,7 +91,7 @@ void ShardedParameters::Lend(const Slot& slot, bool lend) {
   if (!lend) slot_of_[slot.bucket] = -1;
   const Bucket& bucket = buckets_[slot.bucket];
   const Storage* written = slot.memory.get();
-  // What failed before is not made good by a copy.
+  // A copy must not hide an earlier failure.
   for (const Tensor& shard : bucket.shards) {
     if (HasFailed(shard)) written = shard.storage().get();
   }

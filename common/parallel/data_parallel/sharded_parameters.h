@@ -1,13 +1,13 @@
-// ShardedParameters: the parameters of one replica of which only shards stay on
-// the devices; a bucket of them is whole while operations read it.
+// ShardedParameters: the parameters of one replica when the devices keep only
+// shards of them. A bucket is gathered while operations read it.
 //
-// The parameters' memory is lent (storage.h): in one of two slots, each as long
-// as the longest bucket. While it listens, a bucket is gathered on the device's
-// communication stream when an operation is about to read it, and the next one
-// of the pass with it, while the device computes. Where layers are used in
-// their order, only the first is waited for.
+// The parameters' memory is lent (storage.h): it is in one of two slots, each
+// as long as the longest bucket. When an operation is about to read a bucket,
+// this listener gathers the bucket on the device's communication stream, and
+// with it the next one of the pass, while the device computes. If layers are
+// used in their order, the device waits only for the first gather.
 //
-// For the thread of the DataParallel, which owns it. A module must use its
+// Used by the thread of the DataParallel, which owns it. A module must use its
 // parameters on the current stream.
 
 #ifndef D2L_COMMON_PARALLEL_DATA_PARALLEL_SHARDED_PARAMETERS_H_
@@ -33,7 +33,7 @@
 
 namespace d2l {
 
-// Whether it is known that what should have written x failed.
+// Whether the operation that writes x is known to have failed.
 inline bool HasFailed(const Tensor& x) {
   Stream* const writer = x.storage()->writer();
   return writer != nullptr &&
@@ -45,10 +45,10 @@ class ShardedParameters final : public OpListener {
   struct Bucket {
     DType dtype;
     std::int64_t numel;
-    std::vector<std::pair<StorageRef, std::int64_t>> parameters;  // from where
+    std::vector<std::pair<StorageRef, std::int64_t>> parameters;  // and begins
     std::vector<Tensor> shards;  // on all devices
   };
-  // Requests that `whole` becomes the shards of a bucket; gives the end of it.
+  // Gathers the shards of a bucket into `whole`; returns an event at the end.
   using Gather = std::function<Event(std::size_t bucket, const Tensor& whole)>;
 
   ShardedParameters(Device device, std::vector<Bucket> buckets, Gather gather);
@@ -57,13 +57,13 @@ class ShardedParameters final : public OpListener {
                 absl::Span<const Tensor* const> inputs) override;
   void OnOp(const OpRecord&) override {}
 
-  // In which the passes to come use the buckets: from the last to the first in
-  // the forward pass, -1, and back, 1.
+  // The direction in which the next passes use the buckets: -1 is from the last
+  // to the first, in the forward pass; 1 is backward.
   void set_direction(int direction) { direction_ = direction; }
-  // All buckets are here, in as many slots, until Reset: to be read, or written
-  // to, which reaches no shard.
+  // Gathers all buckets, each into its own slot, until Reset. They can be read
+  // and written; writes do not reach the shards.
   void GatherAll();
-  // No bucket is here.
+  // Releases all buckets.
   void Reset();
 
   std::int64_t bytes() const;  // of the slots
@@ -73,14 +73,14 @@ class ShardedParameters final : public OpListener {
     StorageRef memory;
     int bucket = -1;
     Event arrived;           // empty if the current stream has waited for it
-    std::uint64_t used = 0;  // when it was wanted last
+    std::uint64_t used = 0;  // when it was last wanted
   };
   std::size_t num_slots() const {
     return std::min<std::size_t>(2, buckets_.size());
   }
   Slot& AddSlot(std::int64_t bytes);
-  // Puts it in a slot of a bucket that is not one of these. If there is none:
-  // in a new slot, or, unless it must, nowhere.
+  // Gathers it into a slot whose bucket is not wanted. If there is none, adds a
+  // slot if it must, else does nothing.
   void Fetch(int bucket, absl::Span<const int> wanted, bool must);
   void Lend(const Slot& slot, bool lend);
 
@@ -89,13 +89,13 @@ class ShardedParameters final : public OpListener {
   const Gather gather_;
   std::int64_t slot_bytes_ = 0;
   absl::flat_hash_map<const Storage*, int> bucket_of_;
-  std::vector<int> slot_of_;  // by bucket; -1: not here
+  std::vector<int> slot_of_;  // by bucket; -1: not gathered
   std::vector<Slot> slots_;
   std::uint64_t clock_ = 0;
   int direction_ = -1;
 };
 
-// While it lives, operations have their parameters gathered; unless null.
+// While it lives, operations gather their parameters. Nothing for null.
 class ScopedGathers {
  public:
   ScopedGathers(ShardedParameters* sharded, int direction) {

@@ -8,7 +8,7 @@
 //   ShardSizes(256, {3, 1});      // 192, 64
 //
 // Thread-safety: pure functions. Errors: std::invalid_argument for sizes that
-// do not go together.
+// do not match.
 
 #ifndef D2L_COMMON_PARALLEL_DATA_PARALLEL_SPLIT_BATCH_H_
 #define D2L_COMMON_PARALLEL_DATA_PARALLEL_SPLIT_BATCH_H_
@@ -25,10 +25,10 @@
 
 namespace d2l {
 
-// How many of the samples each device gets: in proportion to its weight; what
-// is left by rounding down goes to those that lost most by it, the first of
-// equals first. With fewer samples than devices, some get none. Weights are 0
-// to 1,000,000, and not all 0.
+// How many of the samples each device gets: in proportion to its weight,
+// rounded down. The remaining samples go to the devices that lost most by
+// rounding, the first of equals first. With fewer samples than devices, some
+// get none. Weights are 0 to 1,000,000, and not all 0.
 std::vector<std::int64_t> ShardSizes(std::int64_t samples,
                                      const std::vector<int>& weights);
 
@@ -37,15 +37,15 @@ std::vector<std::int64_t> ShardSizes(std::int64_t samples,
 absl::StatusOr<std::vector<int>> ParseSplit(absl::string_view text,
                                             int devices);
 
-// Consecutive rows of x on each device, as a view where x is there already. By
-// these sizes, which add up to x's rows, or else evenly. A device that gets
+// Consecutive rows of x on each device; a view if x is there already. The sizes
+// add up to x's rows; without sizes, x is split evenly. A device that gets
 // nothing has a tensor without rows. Asynchronous, as To (copy.h).
 std::vector<Tensor> SplitBatch(const Tensor& x,
                                absl::Span<const Device> devices,
                                absl::Span<const std::int64_t> sizes = {},
                                SourceLocation at = SourceLocation::Current());
 
-// The reverse: the rows of all shards, which have some, on the device.
+// The reverse: the rows of all shards, none of them empty, on the device.
 Tensor JoinShards(absl::Span<const Tensor> shards, Device device,
                   SourceLocation at = SourceLocation::Current());
 

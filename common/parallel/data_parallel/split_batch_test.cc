@@ -29,7 +29,7 @@ TEST(ShardSizesTest, FollowTheWeights) {
   EXPECT_THAT(ShardSizes(256, {3, 1}), ElementsAre(192, 64));
   EXPECT_THAT(ShardSizes(5, {1, 3}), ElementsAre(1, 4));
   EXPECT_THAT(ShardSizes(4, {0, 1, 1}), ElementsAre(0, 2, 2));
-  // 10 / 7 = 1.43, 1.43, 7.14: what is left goes to the first of equals.
+  // 10 / 7 = 1.43, 1.43, 7.14: the rest goes to the first of equals.
   EXPECT_THAT(ShardSizes(10, {1, 1, 5}), ElementsAre(2, 1, 7));
 }
 

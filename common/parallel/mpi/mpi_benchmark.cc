@@ -1,17 +1,17 @@
-// What an allreduce between processes takes, by each algorithm, beside what the
-// simulator says of the same schedule:
+// The time of an allreduce between processes, by each algorithm, beside the
+// simulator's time for the same schedule:
 //
 //   bazel build //common/parallel:mpi_benchmark
 //   mpirun -np 2 bazel-bin/common/parallel/mpi_benchmark
 //
-// As root, mpirun wants --allow-run-as-root; with more processes than cores,
-// --oversubscribe. The algorithms take turns; the fastest of 20, since other
-// programs only add to it.
+// As root, mpirun needs --allow-run-as-root; with more processes than cores,
+// --oversubscribe. The algorithms take turns; the fastest of 20 counts, since
+// other programs only add to the time.
 //
-// The simulator is told what was measured in the same run: a link's latency and
-// its speed for chunks of this size, by a ping-pong between two processes, one
-// of which adds what it gets to what it has and sends the sum back, as an
-// allreduce adds half of what it moves; and what a call takes that moves
+// The simulator gets measurements of the same run: a link's latency and its
+// speed for chunks of this size, by a ping-pong between two processes, one of
+// which adds the received data to its own and sends the sum back, as an
+// allreduce adds half of what it moves; and the time of a call that moves
 // nothing. Processes that share a core share its link.
 
 #include <mpi.h>
@@ -58,7 +58,7 @@ struct Speed {
   double bytes_per_second;
 };
 
-// Half of a turn between processes 0 and 1, in process 0; the others wait.
+// Half of a round trip between processes 0 and 1; the others wait.
 double HalfTurn(MpiWorld& world, std::int64_t bytes) {
   std::vector<float> x(bytes / 4, 1.0f), other(bytes / 4, 1.0f);
   const int count = static_cast<int>(x.size());
@@ -86,7 +86,7 @@ double HalfTurn(MpiWorld& world, std::int64_t bytes) {
   return Fastest(seconds);
 }
 
-// Of chunks of that size.
+// The speed for chunks of that size.
 Speed Fit(MpiWorld& world, std::int64_t bytes) {
   constexpr std::int64_t kSmall = 256;
   const double small = HalfTurn(world, kSmall);
@@ -95,14 +95,14 @@ Speed Fit(MpiWorld& world, std::int64_t bytes) {
   return {std::max(0.0, small - per_byte * kSmall), 1 / per_byte};
 }
 
-// The processes by turns on this machine's cores, whose memory is a switch.
+// Shares this machine's cores among processes; the memory is a switch.
 Topology Cores(int processes, const Speed& speed) {
   const int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   Topology topology("cores", processes, /*has_host=*/false);
   const int memory = topology.AddSwitch("memory");
   std::vector<int> nodes;
   for (int i = 0; i < processes; ++i) {
-    if (i < cores) {  // a way has four links
+    if (i < cores) {  // a route has four links
       nodes.push_back(topology.AddSwitch(absl::StrFormat("core%d", i)));
       topology.Connect(nodes[i], memory, speed.bytes_per_second,
                        speed.latency / 4);

@@ -56,8 +56,8 @@ nn::Sequential Net() {
                         nn::Linear(3 * 25, kClasses, true, device));
 }
 
-// What 20 steps with batches of 1 to 9 samples leave: the losses, the momentum,
-// and the parameters and buffers of each of its devices.
+// Runs 20 steps with batches of 1 to 9 samples; returns the losses, the
+// momentum, and the parameters and buffers of each of its devices.
 std::vector<std::vector<float>> Train(const DataParallelOptions& options,
                                       int devices) {
   ManualSeed(11);
@@ -95,7 +95,7 @@ std::vector<std::vector<float>> Train(const DataParallelOptions& options,
   return result;
 }
 
-// Has DataParallels be of all processes.
+// Sets the options to train over all processes.
 void Join(MpiWorld& world, std::optional<AllReduceAlgorithm> algorithm,
           DataParallelOptions* options) {
   options->processes = world.processes();
@@ -129,7 +129,7 @@ int Ranks(const std::string& what) {
   const auto close = [by_mpi](float a, float b) {
     return by_mpi ? std::abs(a - b) < 1e-4 : a == b;
   };
-  // The rest of what is expected is of devices of other processes.
+  // The rest of `expected` belongs to devices of other processes.
   for (std::size_t i = 0; i < got.size(); ++i) {
     for (std::size_t k = 0; k < got[i].size(); ++k) {
       if (got[i].size() == expected[i].size() &&
@@ -142,7 +142,7 @@ int Ranks(const std::string& what) {
       MpiWorld::Abort(1);
     }
   }
-  // All processes have the same.
+  // All processes must have the same bits.
   const std::vector<float>& last = got.back();
   std::uint64_t bits = 0;
   for (const float x : last) {
@@ -156,7 +156,7 @@ int Ranks(const std::string& what) {
   return 0;
 }
 
-// Process 1 computes with a bad label, or process 0 alone asks for the module.
+// Process 1 has a bad label, or process 0 alone calls module().
 int MeetAFault(const std::string& fault) {
   const auto world = MpiWorld::Start({.timeout_seconds = 3}).value();
   DataParallelOptions options;
@@ -176,14 +176,14 @@ int MeetAFault(const std::string& fault) {
     }
   } catch (const AsyncError& error) {
     std::cerr << "process " << world->process() << ": " << error.what() << "\n";
-    // So that process 0 says whom it has waited for.
+    // So that process 0 names the process for which it has waited.
     if (world->process() == 1) raise(SIGSTOP);
     MpiWorld::Abort(4);
   }
   return 0;
 }
 
-// Each stage takes less than the one before it, and what the formula says.
+// Each stage takes less than the one before it, and as the formula says.
 int MeasureMemory() {
   constexpr int kLayers = 6;
   constexpr std::int64_t kWidth = 384, kRows = 5;
@@ -271,7 +271,7 @@ TEST(MpiDataParallelTest, AFaultOfOneIsWaitedForInVain) {
   }
 }
 
-// One process has samples only where there are many.
+// One process has samples only in large batches.
 TEST(MpiDataParallelTest, UnevenSplits) {
   for (const char* what : {"1 split 5:1 0", "1 split 0:1 0", "1 split 0:1 2",
                            "1 split 5:1 3", "1 split 0:1 3"}) {

@@ -1,4 +1,4 @@
-// MpiRun: the test program once more, as several processes.
+// MpiRun: runs the test program again, as several processes.
 
 #ifndef D2L_COMMON_PARALLEL_MPI_MPI_TESTING_H_
 #define D2L_COMMON_PARALLEL_MPI_MPI_TESTING_H_
@@ -13,7 +13,7 @@
 
 namespace d2l {
 
-// Each finds in D2L_RANKS what it is to do. Ends after 100 s at the latest.
+// Each process finds its task in D2L_RANKS. Ends after at most 100 s.
 inline ProgramResult MpiRun(int processes, const std::string& what) {
   ProgramOptions options;
   options.time_limit = std::chrono::seconds(100);

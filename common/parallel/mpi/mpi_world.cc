@@ -43,7 +43,7 @@ void Check(int result, const std::string& doing) {
       absl::StrCat(doing, ": MPI says: ", std::string(text, length)));
 }
 
-// Requests on their way, and the ranks of other processes they are for.
+// Requests in progress, and the other processes' ranks that they are for.
 class Requests {
  public:
   Requests(std::string doing, double timeout_seconds, int tag)
@@ -65,7 +65,7 @@ class Requests {
             doing_);
     });
   }
-  // For a collective, which is with all processes.
+  // process: -1 for a collective, which is with all processes.
   MPI_Request* New(int process) {
     processes_.push_back(process);
     requests_.push_back(MPI_REQUEST_NULL);
@@ -109,8 +109,8 @@ class Requests {
   std::vector<int> processes_;
 };
 
-// What a move receives is kept in until it is added. Each thread keeps its own
-// for its next call: fresh memory costs more than the addition.
+// Memory for received data until it is added. Each thread keeps its own for its
+// next call: fresh memory costs more than the addition.
 struct Block {
   std::unique_ptr<char[]> data;
   std::size_t bytes;
@@ -124,13 +124,13 @@ struct ExchangeArgs {
   std::vector<void*> local;  // of the ranks process * local.size() and on
   int process;
   double timeout_seconds;
-  int tag;             // of the messages: another than the last call's
+  int tag;             // of the messages: differs from the last call's
   std::string during;  // "", or the beginning of messages: "batch 3: "
 };
 
 // Makes one schedule's moves, on plain memory; the caller waits. Every process
-// makes the moves that it takes part in, in the schedule's order: it posts what
-// it sends and receives in a step, waits for that, and then makes its own
+// makes the moves that it takes part in, in the schedule's order: it posts the
+// sends and receives of a step, waits for them, and then makes its own
 // additions. Sends are posted before any wait, so no two processes wait for
 // each other.
 class Exchanger {
@@ -177,8 +177,8 @@ class Exchanger {
     return block.data.get();
   }
 
-  // Begins to send and to receive what the move reads. Returns where it will
-  // be, if the move is this process's.
+  // Posts the sends and receives of what the move reads. Returns where the data
+  // will be, if the move is this process's.
   std::vector<const void*> Post(const Move& move, Requests& requests,
                                 std::size_t& used) {
     const std::int64_t bytes = Numel(move) * size_;
@@ -198,7 +198,7 @@ class Exchanger {
     return inputs;
   }
 
-  // What is left to do when all inputs are there.
+  // Does the rest of the move when all inputs are there.
   void Make(const Move& move, std::vector<const void*> inputs) {
     char* const out = At(move.to, move);
     const std::int64_t numel = Numel(move);
@@ -229,8 +229,8 @@ class Exchanger {
   const kernels::cpu::LoopFn add_;
 };
 
-// MPI_Allreduce of each process's first array, into which the others of the
-// process are added before, and which is copied to them afterwards.
+// MPI_Allreduce of each process's first array. The process's other arrays are
+// added to it before, and become copies of it afterwards.
 void AllReduceByMpi(const ExchangeArgs& args) {
   const auto add =
       kernels::cpu::BinaryLoop(kernels::BinaryOp::kAdd, args.dtype,
@@ -258,8 +258,8 @@ void AllReduceByMpi(const ExchangeArgs& args) {
   }
 }
 
-// MPI waits for ever for a process that does not join, and cannot be asked to
-// stop. A start takes longer than an answer, seconds where the machine is busy.
+// MPI waits for ever for a process that does not join, and cannot be cancelled.
+// A start takes longer than an answer: seconds on a busy machine.
 int InitInTime(double timeout_seconds, int* level) {
   const double limit_seconds = std::clamp(timeout_seconds, 20.0, 1e6);
   std::promise<void> joined;
@@ -300,7 +300,7 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(
         "this MPI cannot be called by one thread after another "
         "(MPI_THREAD_SERIALIZED); use Debian's openmpi-bin");
   }
-  // A lost process is the failure of an operation, not the end of this one.
+  // A lost process fails an operation; it does not end this process.
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   int process = 0, processes = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &process);
@@ -373,7 +373,7 @@ std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t value,
   static auto& values = *new std::vector<std::uint64_t>;
   sent = value;
   values.assign(processes_, value);
-  // Not MPI_Allgather, which does not tell who is missing.
+  // Not MPI_Allgather, which does not tell which process is missing.
   Requests requests(during_ + "comparing a number", options_.timeout_seconds,
                     NextTag(/*gathers=*/true));
   for (int other = 0; other < processes_; ++other) {
@@ -385,8 +385,8 @@ std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t value,
   return values;
 }
 
-// Without the numbers, and what is asked for, a process that has left out a
-// call or made another would take messages of another call for its own.
+// Without the number of the call and of `what`, a process that has left out a
+// call, or made another, would take another call's messages for its own.
 int MpiWorld::NextTag(bool gathers, std::uint64_t what) {
   constexpr unsigned kCalls = 1 << 8, kWhat = 61;  // of 2^15 that MPI grants
   return static_cast<int>(2 * (calls_++ % kCalls * kWhat + what % kWhat) +

@@ -7,24 +7,24 @@
 //   (*world)->AllReduceAsync(gradients, AllReduceAlgorithm::kSplit).Wait();
 //   // all four are 4
 //
-// Every process gives the same number of tensors, as to the collectives of one
+// Every process passes the same number of tensors, as to the collectives of one
 // process (collective.h), and makes the same calls in the same order. Tensor i
 // of process p is rank p * n + i. The schedules are those of one process, so
-// the results have the same bits as on so many devices of one process; MPI's
-// own allreduce is beside them (kMpi), and adds in an order of its own.
+// the results have the same bits as on as many devices of one process. MPI's
+// own allreduce can be used as well; it adds in an order of its own.
 //
 // Asynchronous: MPI is called by work on the communication stream of the first
 // device, one collective after the other. CPU devices only.
 //
-// In a program that was built where there was no Open MPI, Start only says so.
+// In a program that was built without Open MPI, Start returns an error.
 //
-// Errors: wrong arguments throw std::invalid_argument. A process that does not
-// answer for `timeout_seconds`, or an error of MPI's, is the failure of the
-// operation: an AsyncError that names the process, as its rank in MPI's sense,
-// and the schedule's step. MPI cannot be used after it: Abort.
+// Errors: wrong arguments throw std::invalid_argument. If a process does not
+// answer for `timeout_seconds`, or MPI reports an error, the operation fails
+// with an AsyncError that names the process, by its MPI rank, and the
+// schedule's step. MPI cannot be used after it: call Abort.
 //
-// Thread-safety: one thread makes the calls. Ownership: the world outlives the
-// work it was asked for; its end is MPI's, once per process.
+// Thread-safety: one thread makes the calls. Ownership: the world must outlive
+// the work that it enqueued; it ends MPI, once per process.
 
 #ifndef D2L_COMMON_PARALLEL_MPI_MPI_WORLD_H_
 #define D2L_COMMON_PARALLEL_MPI_MPI_WORLD_H_
@@ -49,22 +49,22 @@ struct MpiOptions {
 
 class MpiWorld {
  public:
-  // Starts MPI. An error says what to type if MPI lacks what is needed. Ends
-  // the process, with a sentence, if the others have not started it in time.
+  // Starts MPI. If MPI lacks what is needed, the error says what to type. Ends
+  // the process, with a message, if the other processes do not start in time.
   static absl::StatusOr<std::unique_ptr<MpiWorld>> Start(
       const MpiOptions& options);
-  // Ends MPI, when all processes are here.
+  // Ends MPI, when all processes do so.
   ~MpiWorld();
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
 
   // Whether Open MPI was there when this program was built.
   static bool BuiltIn();
-  // How many processes mpirun or Slurm's srun started together, and which this
-  // is; 1 and 0 if neither did. Known before Start, and without MPI.
+  // How many processes mpirun or Slurm's srun started together, and this one's
+  // number; 1 and 0 if neither did. Known before Start, and without MPI.
   static int StartedProcesses();
   static int StartedProcess();
-  // The same of those on this machine.
+  // The same for the processes on this machine.
   static int StartedProcessOfMachine();
 
   int process() const { return process_; }
@@ -77,18 +77,18 @@ class MpiWorld {
                       SourceLocation at = SourceLocation::Current()) {
     return RunAsync(Collective::kAllReduce, local, algorithm, at);
   }
-  // That, or its halves, ReduceScatterAsync and AllGatherAsync of all ranks,
-  // which have no algorithm.
+  // AllReduceAsync, or its halves, ReduceScatterAsync and AllGatherAsync of all
+  // ranks, which ignore the algorithm.
   Work RunAsync(Collective collective, Replicas local,
                 std::optional<AllReduceAlgorithm> algorithm,
                 SourceLocation at = SourceLocation::Current());
 
-  // The value of each process, in their order; waits for it. To compare hashes.
-  // Needs no device.
+  // Waits for the value of each process; returns them in the processes' order.
+  // To compare hashes. Needs no device.
   std::vector<std::uint64_t> Gather(
       std::uint64_t value, SourceLocation at = SourceLocation::Current());
 
-  // What errors of the calls to come begin with: "batch 3 of epoch 1".
+  // Sets how errors of later calls begin: "batch 3 of epoch 1".
   void SetDuring(const std::string& what) { during_ = what + ": "; }
 
   // Ends all processes at once: mpirun exits with this code.

@@ -37,7 +37,7 @@ using testing::Not;
 
 // ---- In each of the processes.
 
-// Of a rank's tensor: not the same in any two.
+// The values of a rank's tensor, which differ between ranks.
 std::vector<float> ValuesOf(int rank, std::int64_t numel) {
   std::vector<float> values(numel);
   std::uint32_t state = 12345 + rank;
@@ -58,7 +58,7 @@ std::vector<Tensor> TensorsOf(int first, int count, std::int64_t numel) {
   return tensors;
 }
 
-// As on so many devices of one process, bit for bit.
+// The results equal those of one process with all devices, bit for bit.
 int CompareAlgorithms(MpiWorld& world, int each) {
   const int ranks = world.processes() * each;
   int wrong = 0;
@@ -183,7 +183,7 @@ TEST(MpiWorldTest, AProcessThatStopsIsNamed) {
   EXPECT_THAT(run.output, HasSubstr("mpi_world_test.cc:"));
 }
 
-// It once took a message of another call for its own.
+// It must not take messages of another call for its own.
 TEST(MpiWorldTest, AProcessThatLeavesOutACallIsWaitedForInVain) {
   const ProgramResult run = MpiRun(2, "leave_out");
   EXPECT_EQ(run.exit_code, 3) << run.output;

@@ -1,4 +1,4 @@
-// What is known of other processes without MPI: all there is of MpiWorld in a
+// What a program knows of other processes without MPI; and all of MpiWorld in a
 // program that was built without it.
 
 #include <cstdlib>

@@ -4,15 +4,14 @@
 //   nccl.AddStream(handle, gpu);
 //   NcclGroup group(nccl.library(), streams);
 //
-// It adds: what the calls of a group enqueue are kernels that wait for those of
-// all ranks, as NCCL's do. It does what its documentation promises, in the way
-// that leaves most room for mistakes: nothing is launched before the group
-// ends, and not before somebody has looked twice how it is going; a
-// communicator is ready when all its ranks are there; they may be called in any
-// order, and a call leaves another GPU current. Wrong calls are noted
-// (violations()).
+// It adds: the calls of a group enqueue kernels that wait for those of all
+// ranks, as NCCL's do. It keeps the promises of NCCL's documentation in the way
+// that leaves most room for mistakes: nothing is launched before the group ends
+// and its state was polled twice; a communicator is ready when all its ranks
+// have joined; ranks may be called in any order; and a call leaves another GPU
+// current. Wrong calls are recorded (violations()).
 //
-// There is one at a time. Thread-safe. Destroyed after the streams.
+// Only one exists at a time. Thread-safe. Must be destroyed after the streams.
 
 #ifndef D2L_COMMON_PARALLEL_NCCL_FAKE_NCCL_H_
 #define D2L_COMMON_PARALLEL_NCCL_FAKE_NCCL_H_
@@ -44,13 +43,13 @@ struct ncclComm {
   int ranks;
   d2l::CudaEventHandle made_on;  // an event of the GPU that was current
   int calls = 0;
-  int looks = 2;  // until what was begun is done
+  int looks = 2;  // polls until what was begun is done
   bool aborted = false;
 };
 
 namespace d2l {
 
-// What a call throws.
+// The message of the exception that f throws, or "nothing thrown".
 template <typename F>
 std::string ErrorOf(F f) {
   try {
@@ -86,7 +85,7 @@ class FakeNccl {
     async_error_ = error;
   }
 
-  // From now on nothing that is begun is done, as if a process had stopped.
+  // From now on no operation completes, as if a process had stopped.
   void Hang() {
     const std::lock_guard<std::mutex> lock(mutex_);
     hangs_ = true;
@@ -260,7 +259,7 @@ class FakeNccl {
 
   void LaunchKernel(const Addend& addend) {
     cuda_.SetDevice(gpu_of_[addend.stream]);
-    // Notes it if the communicator is another GPU's.
+    // Records a violation if the communicator is another GPU's.
     cuda_.RecordEvent(addend.comm->made_on, addend.stream);
     std::pair<int, int> round;
     {
@@ -322,7 +321,7 @@ class FakeNccl {
   }
 
   FakeCuda& cuda_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   int ids_ = 0;
   bool hangs_ = false;

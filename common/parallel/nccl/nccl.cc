@@ -56,10 +56,10 @@ int NcclType(DType dtype) {
       absl::StrFormat("[nccl] it cannot add %s", DTypeName(dtype)));
 }
 
-// Looks after the groups of the process. Its thread is never ended: at the end
-// of the program it ends what waits for a process that is gone, or the streams,
-// which are drained behind what it could register with atexit, would wait for
-// ever.
+// Polls the groups of the process. Its thread is never ended: at the end of the
+// program it ends kernels that wait for a process that is gone. Otherwise the
+// streams would wait for ever, since they are drained after all functions that
+// Watch could register with atexit.
 class Watch {
  public:
   static Watch& Get() {
@@ -118,7 +118,7 @@ absl::StatusOr<NcclLibrary> LoadNccl(const std::string& name) {
   void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const std::string error = dlerror();
-    // One that is there, and lacks a library that it needs, for instance.
+    // A library that is there, but lacks one that it needs, for instance.
     const bool absent =
         absl::StrContains(error, absl::StrCat(name, ": cannot open"));
     return absl::NotFoundError(absl::StrCat(
@@ -210,7 +210,7 @@ std::vector<NcclGroup::Sum> NcclGroup::AllReduce(
   Call call = {
       labels, data, static_cast<std::size_t>(numel), NcclType(dtype), {}, {},
       {},     {}};
-  // NCCL wants one order of all calls on all GPUs.
+  // NCCL requires one order of all calls on all GPUs.
   static Mutex& launching = *new Mutex;
   const MutexLock launching_lock(launching);
   call.streams.resize(streams_.size());
@@ -238,7 +238,7 @@ void NcclGroup::Launch(std::size_t begun, Call& call) {
     Enqueue(call);
     return;
   }
-  // All streams are in a launch at a time, entered in one order.
+  // All streams are in a launch at the same time, entered in one order.
   const std::size_t rank = order_[begun];
   call.sums[rank].number =
       streams_[rank]->Launch(call.labels[rank], [&](const CudaLaunch& to) {
@@ -317,7 +317,7 @@ int NcclGroup::Await(int result) {
 
 void NcclGroup::GiveUp(int error) {
   failed_ = absl::StrCat("NCCL: ", Text(error), "; start the program again");
-  // Before its kernels end.
+  // Reports the failure before the kernels end.
   if (!outstanding_.empty()) {
     for (const ErrorReporter& to : outstanding_.front().reporters) {
       ReportFromHost(to, DeviceError::kNccl, 0, error);

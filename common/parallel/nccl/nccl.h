@@ -13,20 +13,20 @@
 // the ranks of several processes, each of which makes its group at the same
 // time and makes the same calls.
 //
-// Errors: std::invalid_argument for other dtypes than NCCL's;
-// std::runtime_error if NCCL makes no communicator; if it takes no work, the
-// operation has failed on every stream (AsyncError). NCCL finds other errors
-// later, as that another process is gone, and its kernels then wait for ever:
-// Poll ends them, and the oldest operation that is not done fails on every
-// stream, with NCCL's error. The same happens if another process is alive but
-// does not answer for NcclRanks::timeout_seconds, after the streams have
-// reached the operation; the constructor and AllReduce wait no longer than that
-// either. From then on every call fails.
+// Errors: std::invalid_argument for dtypes that NCCL lacks; std::runtime_error
+// if NCCL cannot make a communicator; if it refuses work, the operation fails
+// on every stream (AsyncError). NCCL finds other errors later, such as that
+// another process is gone, and its kernels then wait for ever: Poll ends them,
+// and the oldest operation that is not done fails on every stream, with NCCL's
+// error. The same happens if another process is alive but does not answer for
+// NcclRanks::timeout_seconds, after the streams have reached the operation; the
+// constructor and AllReduce wait no longer than that either. From then on every
+// call fails.
 //
-// The library is loaded when it is first asked for, and stays. Neither it nor
-// its headers are needed to build: the types below are those of its C
-// interface, which is the same from 2.14 on, the first with calls that do not
-// block (ncclCommInitRankConfig).
+// The library is loaded by the first call that needs it, and stays loaded.
+// Neither it nor its headers are needed to build: the types below are those of
+// its C interface, which is the same since 2.14, the first version with calls
+// that do not block (ncclCommInitRankConfig).
 //
 // Thread-safe. A group lives as long as its streams and what was enqueued.
 
@@ -58,29 +58,29 @@
 #include "common/parallel/collective/collective.h"
 #include "common/tensor/dtype.h"
 
-// As NCCL calls what its handles point to.
+// NCCL's name for what its handles point to.
 struct ncclComm;
 
 namespace d2l {
 
 using NcclComm = ncclComm*;  // ncclComm_t
 
-// ncclUniqueId: what the ranks of a communicator know each other by. Bytes that
-// one of them makes and the others are given.
+// ncclUniqueId: identifies a communicator. One of its ranks makes these bytes
+// and passes them to the others.
 struct NcclId {
   std::array<char, 128> bytes;
 };
 
-// Which of all processes' ranks a group has: from `first` on.
+// The ranks of a group among those of all processes: from `first` on.
 struct NcclRanks {
   NcclId id;  // made by one process (NcclLibrary::get_unique_id)
   int first;
   int all;
-  // How long another process may not answer.
+  // How long another process may take to answer.
   double timeout_seconds = std::numeric_limits<double>::infinity();
 };
 
-// ncclConfig_t of 2.14. Newer versions take the rest to be their defaults.
+// ncclConfig_t of 2.14. Newer versions use their defaults for the rest.
 struct NcclConfig {
   std::size_t size = sizeof(NcclConfig);
   unsigned int magic = 0xcafebeef;
@@ -88,7 +88,7 @@ struct NcclConfig {
   int blocking = 0;
 };
 
-// Codes of NCCL's, which do not change.
+// NCCL's codes, which do not change.
 inline constexpr int kNcclSuccess = 0;
 inline constexpr int kNcclInvalidUsage = 5;
 inline constexpr int kNcclInProgress = 7;
@@ -119,7 +119,7 @@ absl::StatusOr<NcclLibrary> LoadNccl(const std::string& name = "libnccl.so.2");
 
 // The library of this program, loaded by the first call.
 absl::StatusOr<const NcclLibrary*> Nccl();
-// What Nccl() returns instead, from now on; null for the library.
+// Nccl() returns this instead from now on; null for the library.
 void ReplaceNcclForTesting(const NcclLibrary* nccl);
 
 class NcclGroup {
@@ -138,36 +138,36 @@ class NcclGroup {
                              absl::Span<void* const> data, std::int64_t numel,
                              DType dtype);
 
-  // Whether NCCL has found an error since, or waits too long. Called every 100
+  // Checks whether NCCL has found an error, or waits too long. Called every 100
   // ms for the groups of NcclGroupOf.
   void Poll();
 
  private:
   struct Call;
-  // What is enqueued and may not be done.
+  // An operation that is enqueued and may not be done.
   struct Outstanding {
     std::vector<ErrorReporter> reporters;
     std::vector<Event> done;
-    std::vector<Event> reached;       // the streams have come to it
-    std::optional<Timer> since = {};  // they had when Poll last saw it
+    std::vector<Event> reached;       // when the streams reach it
+    std::optional<Timer> since = {};  // Poll saw that they had
   };
 
   // Begins the operation on the streams from order_[begun] on.
   void Launch(std::size_t begun, Call& call);
-  // Within the launches on all streams.
+  // Called within the launches on all streams.
   void Enqueue(Call& call);
-  // What NCCL does in the background: its error, if there is one.
+  // The state of NCCL's background work: its error, if there is one.
   int State() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for that, after a call with this result. kNcclInProgress: too long.
+  // Waits for that work after a call's `result`. kNcclInProgress: too long.
   int Await(int result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Fails what is under way, and ends it.
+  // Fails the operations in progress, and aborts them.
   void GiveUp(int error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Text(int result) const;
 
   const NcclLibrary& nccl_;
   const std::vector<CudaStream*> streams_;
   double timeout_seconds_;
-  std::vector<std::size_t> order_;  // of the ranks: rising GPUs
+  std::vector<std::size_t> order_;  // of the ranks: by GPU
 
   Mutex mutex_;
   std::vector<NcclComm> comms_ ABSL_GUARDED_BY(mutex_);
@@ -175,19 +175,19 @@ class NcclGroup {
   std::string failed_ ABSL_GUARDED_BY(mutex_);  // empty: it has not
 };
 
-// The group of these streams, in this order, made by the first call, with these
-// ranks, and kept. Other groups are made and used meanwhile. Throws
+// The group of these streams, in this order, with these ranks; the first call
+// makes it, and it is kept. Other groups can be made and used meanwhile. Throws
 // std::runtime_error if there is no NCCL.
 NcclGroup& NcclGroupOf(const std::vector<CudaStream*>& streams,
                        const std::optional<NcclRanks>& ranks = std::nullopt);
 
-// What AllReduceAsync does by kNccl. Throws std::invalid_argument for devices
-// that NCCL cannot use, and std::runtime_error, with what to install, if there
-// is no NCCL. ranks: of several processes, whose sum it is then; always the
-// same ones.
+// AllReduceAsync with kNccl. Throws std::invalid_argument for devices that NCCL
+// cannot use, and std::runtime_error, with what to install, if there is no
+// NCCL. ranks: those of several processes, for a sum over all of them; the same
+// in each call.
 Work AllReduceByNccl(Replicas replicas, SourceLocation at,
                      const std::optional<NcclRanks>& ranks = std::nullopt);
-// Says so beforehand.
+// Returns these errors beforehand.
 absl::Status CheckNccl(absl::Span<const Device> devices);
 
 }  // namespace d2l

@@ -68,7 +68,7 @@ TEST(AllReduceByNccl, EveryReplicaBecomesTheSum) {
     AllReduce(x, AllReduceAlgorithm::kNccl);
     EXPECT_EQ(ToVector<float>(x[0]), sum);
     EXPECT_EQ(ToVector<float>(x[1]), sum);
-    // What comes behind it sees the sum, and what it sees is in order.
+    // Work behind it sees the sum, and all is in order.
     AllReduce({x[0] * 2, x[1]}, AllReduceAlgorithm::kNccl);
     EXPECT_EQ(ToVector<float>(x[0]), sum);
     EXPECT_THAT(Nccl().violations(), IsEmpty());
@@ -100,7 +100,7 @@ TEST(AllReduceByNccl, AFailedInputFailsEveryReplica) {
   const std::vector<Tensor> x = {Ones({3}, kFirst), Ones({3}, kSecond)};
   const Tensor index = FromVector<std::int64_t>({5}, {1}, kSecond);
   const Tensor table = Ones({2}, kSecond);
-  // Its memory is used again: CUDA gives none while a stream is held.
+  // Its memory is reused: CUDA allocates none while a stream is held.
   IndexSelect(table, 0, FromVector<std::int64_t>({0}, {1}, kSecond));
   {
     const StreamStall stall(DefaultStream(kSecond));
@@ -118,8 +118,8 @@ TEST(AllReduceByNccl, AFailedInputFailsEveryReplica) {
   }
 }
 
-// A step of DataParallel has the bits of one that adds by a schedule: two
-// addends have one sum.
+// A step of DataParallel has the bits of one that adds by a schedule, since two
+// addends have only one sum.
 TEST(AllReduceByNccl, TrainsAsASchedule) {
   Nccl().TakeCalls();
   ManualSeed(3);
@@ -144,7 +144,7 @@ TEST(AllReduceByNccl, TrainsAsASchedule) {
   EXPECT_THAT(Nccl().TakeCalls(), testing::Contains("group_end").Times(10));
 }
 
-// Each waits for the other one to come, as two processes do.
+// Each waits for the other one, as two processes do.
 TEST(AllReduceByNccl, GroupsAreMadeBesideEachOther) {
   NcclRanks first = {{}, 0, 2, /*timeout_seconds=*/20};
   EXPECT_EQ(Nccl().library().get_unique_id(&first.id), 0);
@@ -187,8 +187,8 @@ TEST(AllReduceByNccl, IsRefusedWhereEachLaunchWaitsForItsKernel) {
   EXPECT_TRUE(one.ok()) << one;
 }
 
-// An atexit function that ran before the streams are drained must not stop the
-// thread that notices it.
+// An atexit function that runs before the streams are drained must not stop the
+// thread that finds the error.
 TEST(AllReduceByNcclDeathTest, TheEndOfTheProgramWaitsForNoProcessThatIsGone) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -249,7 +249,7 @@ TEST_F(NcclTest, AProcessThatDoesNotAddIsGivenUp) {
   const std::function<void()> go_on = streams_[0]->Stall();
   group.AllReduce(Labels(1), data, 1, DType::kFloat32);
   nccl_.TakeCalls();
-  // The other one is not waited for before the stream comes to it.
+  // Time counts only after the stream has come to the operation.
   EXPECT_THAT(look_for(0.2), IsEmpty());
   go_on();
   EXPECT_THAT(look_for(20), ElementsAre("comm_abort"));
@@ -318,7 +318,7 @@ TEST_F(NcclTest, AnErrorThatComesLaterEndsTheKernelsAndFails) {
   nccl_.TakeCalls();
 
   nccl_.Break(6);
-  group.Poll();  // nothing is under way
+  group.Poll();  // nothing is in progress
   EXPECT_THAT(nccl_.TakeCalls(), IsEmpty());
   const auto sums = group.AllReduce(Labels(3), data, 1, DType::kFloat32);
   group.AllReduce(Labels(3), data, 1, DType::kFloat32);
@@ -366,7 +366,7 @@ TEST(NcclLibrary, SaysWhatIsMissing) {
             "CUDA comes from), or set LD_LIBRARY_PATH to the folder of another "
             "one; PyTorch brings one, which find / -name 'libnccl.so.2' shows; "
             "or add up without it: --allreduce=split");
-  // So does a version that is too old, of ncclCommInitRankConfig.
+  // A version that is too old lacks ncclCommInitRankConfig in the same way.
   EXPECT_THAT(text("libm.so.6"),
               AllOf(HasSubstr("libm.so.6 lacks a function that NCCL has from "
                               "2.14 on ("),

@@ -61,8 +61,8 @@ class Simulator {
     double seconds = 0;  // for a chunk
   };
 
-  // By diagonals, which is how rings go through memory: a step's transfers are
-  // beside each other.
+  // By diagonals, in the order in which rings use memory: a step's transfers
+  // are beside each other.
   Times& At(int rank, int chunk) {
     int diagonal = (chunk - rank) % chunks_;
     if (diagonal < 0) diagonal += chunks_;
@@ -74,7 +74,7 @@ class Simulator {
     return rank < ranks_ ? rank : topology_.ranks();
   }
 
-  // A rank often receives from one other only, so its last route is kept.
+  // A rank often receives from only one other, so its last route is kept.
   const Route& RouteTo(int to, int from) {
     Route& route = routes_[to];
     if (route.from == from) return route;
@@ -88,8 +88,8 @@ class Simulator {
     return route;
   }
 
-  // The transfer from that rank, not before `ready`; *written becomes its end,
-  // if that is later.
+  // Makes the transfer from that rank, not before `ready`; *written becomes its
+  // end, if that is later.
   void Make(const Move& move, int rank, double ready, double* written) {
     const Route& route = RouteTo(move.to, rank);
     Times& from = At(rank, move.chunk);
@@ -176,7 +176,7 @@ double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
     speed = std::max(speed, topology.Bandwidth(r));
   }
   const double others = (ranks - 1.0) / ranks;
-  // Where the CPU adds, a rank sends its array once and receives the sum once.
+  // If the CPU adds, a rank sends its array once and receives the sum once.
   // Else 2 (n - 1) arrays are received in all (P. Patarasuk and X. Yuan, 2009).
   return (schedule.uses_host() ? 1 : 2 * others) * bytes / speed;
 }

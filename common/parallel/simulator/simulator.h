@@ -1,4 +1,4 @@
-// Simulator: how long a schedule takes on a topology that need not be there.
+// Simulator: the time of a schedule on a topology that need not exist.
 //
 //   const Topology pcie = Topology::PcieSwitch(4, 16e9);
 //   const auto star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
@@ -12,11 +12,11 @@
 //   }).Draw("allreduce of 160 MB"));
 //
 // A transfer waits for the chunk it reads and for the one it overwrites, then
-// for every link of its route, and occupies all of them until it is done:
-// for the sum of their latencies and its bytes at the speed of the slowest.
-// Links serve transfers in the schedule's order; of one step's sums first one
-// transfer of each, then the second of each, and so on, so that no two ranks
-// read the same one. Adding up takes no time.
+// for every link of its route, and occupies all of them until it is done: for
+// the sum of their latencies and its bytes at the speed of the slowest. Links
+// serve transfers in the schedule's order. Of one step's sums, first one
+// transfer of each is made, then the second of each, and so on, so that no two
+// ranks read from the same one. Additions take no time.
 //
 // Play (common/profiler/play.h) cannot replace it: a transfer occupies all
 // links of its route at the same time, while work of a Play occupies one
@@ -63,28 +63,28 @@ struct Simulation {
   std::int64_t transfers = 0;
   double bytes = 0;                  // of all transfers, counted once
   std::vector<double> link_seconds;  // busy, by link
-  std::vector<Transfer> timeline;    // if asked for
+  std::vector<Transfer> timeline;    // if keep_timeline
 };
 
-// bytes: of each device's array; cut evenly. Throws std::invalid_argument if
-// the topology has fewer devices than the schedule, no CPU where the schedule
-// needs it, or no way between two.
+// bytes: the size of each device's array, which is cut evenly. Throws
+// std::invalid_argument if the topology has fewer devices than the schedule, no
+// CPU where the schedule needs it, or no route between two.
 Simulation Simulate(const Topology& topology,
                     const CollectiveSchedule& schedule, double bytes,
                     bool keep_timeline = false);
 
-// No allreduce takes less on that topology, latencies aside: what
-// some rank must receive, by the speed of the fastest rank's links.
+// A lower bound of an allreduce's time on that topology, without latencies:
+// what some rank must receive, at the speed of the fastest rank's links.
 double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
                   double bytes);
 
-// For each link, in the topology's order, what part of the time it is busy. If
-// there are more than `most`, the busiest.
+// For each link, in the topology's order, the part of the time that it is busy.
+// Of more than `most` links, only the busiest.
 Drawing DrawLinkLoads(const Phrase& name, const Topology& topology,
                       const Simulation& simulation, int most = 32);
 
-// The time of an allreduce of so many bytes by the number of devices, a line
-// for each algorithm that the topologies allow, and the bound.
+// The time of an allreduce of `bytes` by the number of devices, a line for each
+// algorithm that the topologies allow, and the bound.
 Plot PlotTimeByDevices(const std::vector<int>& devices, double bytes,
                        const std::function<Topology(int)>& topology_of);
 

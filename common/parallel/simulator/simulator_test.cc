@@ -39,8 +39,7 @@ TEST(Simulator, GivesTheBooksFigures) {
   EXPECT_DOUBLE_EQ(Milliseconds(pcie, AllReduceAlgorithm::kStar), 60);
   EXPECT_DOUBLE_EQ(Milliseconds(pcie, AllReduceAlgorithm::kHost), 80);
   EXPECT_DOUBLE_EQ(Milliseconds(pcie, AllReduceAlgorithm::kSplit), 15);
-  // The book says 2 * 160 / 54 = 5.93, which is for chunks of an n-th if n
-  // were large.
+  // The book says 2 * 160 / 54 = 5.93, which is exact only for large n.
   const double exact = 2 * 7.0 / 8 * 160e6 / 54e9 * 1e3;
   EXPECT_NEAR(exact, 5.19, 5e-3);
   const Topology ring = Topology::Ring(8, 54e9);
@@ -86,9 +85,9 @@ std::vector<Topology> AllTopologies() {
   return all;
 }
 
-// Every kind on every topology: not below the bound; no link serves two
-// transfers at once; nothing is read before it is written, or overwritten while
-// it is read.
+// Every algorithm on every topology: the time is not below the bound; no link
+// serves two transfers at once; nothing is read before it is written, or
+// overwritten while it is read.
 TEST(Simulator, KeepsTheRulesAndTheBounds) {
   for (const Topology& topology : AllTopologies()) {
     const int ranks = topology.ranks();
@@ -129,7 +128,7 @@ TEST(Simulator, KeepsTheRulesAndTheBounds) {
         EXPECT_NEAR(busy, run.link_seconds[link], 1e-9 * busy);
         EXPECT_LE(busy, run.seconds * (1 + 1e-9));
       }
-      // Of a chunk's copies along a way, each begins when the one before has
+      // A chunk's copies along a path: each begins when the one before has
       // ended.
       std::map<std::pair<int, int>, double> written;
       for (const Transfer& transfer : run.timeline) {

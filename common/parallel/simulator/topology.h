@@ -10,10 +10,10 @@
 // takes `latency` and bytes / bandwidth for each transfer, one after the other.
 // A cable is two links, one for each direction.
 //
-// A route is a shortest one by the number of links; of equal ones always the
-// same.
+// A route is a shortest one by the number of links; among equal ones the choice
+// is always the same.
 //
-// Values; Route keeps what it finds and is not thread-safe.
+// Values; Route caches its results and is not thread-safe.
 
 #ifndef D2L_COMMON_PARALLEL_SIMULATOR_TOPOLOGY_H_
 #define D2L_COMMON_PARALLEL_SIMULATOR_TOPOLOGY_H_
@@ -69,7 +69,7 @@ class Topology {
   // if there is no way.
   std::vector<int> Route(int from, int to) const;
 
-  // What all of a rank's links can receive, bytes per second.
+  // The bytes per second that all of a rank's links can receive together.
   double Bandwidth(int rank) const;
 
  private:
@@ -86,7 +86,7 @@ class Topology {
   std::vector<std::string> names_;        // of the nodes
   std::vector<std::vector<Edge>> edges_;  // out of each node
   std::vector<Link> links_;
-  // For each destination asked for, the first edge from each node.
+  // For each destination of a Route call, the first edge from each node.
   mutable std::vector<std::vector<Edge>> ways_;
 };
 
