@@ -46,7 +46,7 @@ Tensors CheckpointGradients(const ForwardOp& op, Reads wanted,
                             const Tensor& dy) {
   const auto& primitive = As<CheckpointPrimitive>(op.primitive);
   const Tensor& x = primitive.inputs[0];
-  // The data need no gradient: then neither does the first layer's input.
+  // x needs no gradient if it is data, as in the first layer.
   const bool of_x = (wanted & ReadsInput(1)) != 0;
   const GeneratorState now = GetGeneratorState(x.device());
   SetGeneratorState(primitive.generator, x.device());

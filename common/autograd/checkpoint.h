@@ -1,5 +1,5 @@
-// Checkpoint: a part of a computation of which a tape keeps only what went into
-// it; on the way back it is computed again (torch.utils.checkpoint).
+// Checkpoint: a part of a computation of which a tape keeps only the inputs;
+// the backward pass computes it again (torch.utils.checkpoint).
 //
 //   Tensor w = Randn({3, 3});
 //   Tensor x = Randn({8, 3});
@@ -9,12 +9,12 @@
 //       {w});
 //   std::vector<Tensor> grads = tape.Backward(Sum(y));  // of w
 //
-// So memory for the values in between is needed for one part at a time, and
-// each part's forward pass is made twice. Random numbers are the same both
-// times: the gradients have the bits that they have without it. Where no tape
-// listens it is the function alone. For modules: nn/checkpoint.h.
+// So the intermediate values of only one part at a time need memory, and each
+// part's forward pass runs twice. Random numbers are the same both times: the
+// gradients have the bits that they have without it. Without a tape it only
+// calls the function. For modules: nn/checkpoint.h.
 //
-// parameters: all that the function depends on and a tape may watch, but x.
+// parameters: all tensors but x that the function uses and a tape may watch.
 // Ownership: a tape keeps the function until Backward. Errors: the function's,
 // also from Backward. Thread-safety: the function's.
 
@@ -29,7 +29,7 @@
 
 namespace d2l {
 
-// again: whether it is the second time.
+// again: whether it runs for the second time.
 using CheckpointFunction = std::function<Tensor(const Tensor& x, bool again)>;
 
 Tensor Checkpoint(const CheckpointFunction& function, const Tensor& x,

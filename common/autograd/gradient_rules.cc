@@ -21,9 +21,9 @@ using Which = BinaryPrimitive::Which;
 
 // ---- Element-wise: a row for each operation.
 
-// What a gradient is computed from, at the line of the forward operation: the
-// gradient of the result, the operands, of which one may be a number, and the
-// result. What the row does not read is undefined.
+// The values from which a gradient is computed, at the line of the forward
+// operation: the gradient of the result, the operands, of which one may be a
+// number, and the result. Values that the row does not read are undefined.
 struct Terms {
   Line at;
   Operand dy, a, b, y;
@@ -48,14 +48,14 @@ Tensor FromResult(T t) {
                {t.dy.tensor(), (t.*kResult).tensor()}, t.at);
 }
 
-// Of the normal distribution, at a.
+// The density of the normal distribution at a.
 Tensor Density(T t) {
   return t.at(Exp(t.at(t.a * t.a) * -0.5, t.at)) *
          (1 / std::sqrt(2 * 3.14159265358979323846));
 }
 
 Tensor GeluGradient(T t) {
-  // Not y / a, of which the derivatives near 0 are lost.
+  // Not y / a, which loses the derivatives near 0.
   const Tensor cdf =
       Apply(UnaryPrimitive(UnaryOp::kNdtr), {t.a.tensor()}, t.at);
   return t.dy * (t.at(cdf) + t.a * Density(t));
@@ -105,8 +105,8 @@ Tensor PowExponentGradient(T t) {
   return Where(constant, 0, t.dy * (t.y * Log(*t.a.tensor(), t.at)), t.at);
 }
 
-// Of a maximum or minimum, for the operand that is not chosen where it is less,
-// or greater. Each of two equals gets half, as in PyTorch.
+// The gradient of a maximum or minimum for an operand that is not chosen where
+// it is less, or greater. Each of two equals gets half, as in PyTorch.
 template <bool kLess>
 Tensor UnlessBeaten(T t) {
   return Where(kLess ? t.a < t.b : t.a > t.b, 0,
@@ -115,7 +115,7 @@ Tensor UnlessBeaten(T t) {
 
 Tensor Same(T t) { return *t.dy.tensor(); }
 
-// For one of two operands. Without a function it is zeros.
+// The gradient of one of two operands. Without a function it is zeros.
 struct Part {
   Reads reads;
   Gradient gradient;
@@ -175,7 +175,7 @@ Reads BinaryReads(const Primitive& primitive, int input) {
   const Reads reads = PartOf(binary, input).reads;
   if (which == Which::kNone) return reads;
   if (which == Which::kSecond) return reads & ~kB;
-  // Whether a constant base is 0, its scalar says; else y is enough.
+  // The scalar tells whether a constant base is 0; if not, y is enough.
   if (binary.op == BinaryOp::kPow && binary.scalar.To<double>() != 0) {
     return kY;
   }
@@ -197,7 +197,7 @@ Tensor BinaryGradient(const ForwardOp& op, int input, const Tensor& dy) {
                    operand(Which::kSecond, b), at(op.output())});
 }
 
-// Of an operation whose class has rows.
+// Whether an operation has no row, although its class has rows.
 bool LacksRow(const Primitive& primitive) {
   if (typeid(primitive) == typeid(UnaryPrimitive)) {
     return Find(kUnaryRows, As<UnaryPrimitive>(primitive).op) == nullptr;
@@ -216,7 +216,7 @@ Tensor WhereGradient(const ForwardOp& op, int input, const Tensor& dy) {
 
 Reads MatMulReads(const Primitive&, int input) { return ReadsInput(1 - input); }
 
-// Of a vector, as the matrix that it stands for.
+// A vector counts as the matrix that it stands for.
 Tensor MatMulGradient(const ForwardOp& op, int input, const Tensor& dy) {
   const Line at(op);
   const bool a_is_vector = op.inputs[0].shape.rank() == 1;
@@ -230,8 +230,8 @@ Tensor MatMulGradient(const ForwardOp& op, int input, const Tensor& dy) {
   };
   if (input == 0) return MatMul(product, transpose(b_is_vector, 0), at);
   if ((op.transposed & ReadsInput(1)) != 0 && !a_is_vector) {
-    // Stored as b is, so that the weight of which a layer multiplies with the
-    // transpose gets its gradient row by row.
+    // Stored as b is, so that a weight whose transpose a layer multiplies with
+    // gets its gradient row by row.
     return Transpose(MatMul(Transpose(product, -1, -2, at), other, at), -1, -2,
                      at);
   }
@@ -323,7 +323,7 @@ Tensor SliceGradient(const ForwardOp& op, int, const Tensor& dy) {
 
 Tensor CopyGradient(const ForwardOp& op, int, const Tensor& dy) {
   const ValueSpec& x = op.inputs[0];
-  // Without To's wait for a device of another kind.
+  // Avoids To's wait for a device of another kind.
   if (x.device == dy.device() && x.dtype == dy.dtype()) return dy;
   return Apply(CopyPrimitive("to", {dy.shape(), x.dtype, x.device}), {&dy},
                op.at);
@@ -379,7 +379,7 @@ Tensor PutInZeros(const Tensor& x, const Shape& shape, int dim,
   const std::int64_t count = x.size(dim);
   Tensor y = Reshape(x, {outer, count, inner}, at);
   if (count > 1 && step > 1) {
-    // Each with the gap behind it; the last gap may reach beyond the end.
+    // Each element with its gap; the last gap may reach beyond the end.
     const Tensor gaps = zeros({outer, count, step - 1, inner});
     y = Reshape(Cat({Unsqueeze(y, 2, at), gaps}, 2, at),
                 {outer, count * step, inner}, at);

@@ -1,20 +1,20 @@
-// The gradient of each primitive, by its class: what GradientTape runs, from
-// the last operation to the first.
+// The gradient rule of each primitive, by its class. GradientTape runs the
+// rules from the last operation to the first.
 //
 //   const GradientRule* rule = FindGradientRule(primitive);
 //   rule->reads(primitive, 0);  // of the gradient of input 0: ReadsInput(1)
 //
 // A rule is a function for one input at a time, or for all at once if their
-// gradients share work. It is given the gradient of the output and those values
-// of the forward operation that `reads` asked for, and requests operations as
-// any program does, at the line of the forward operation. A result may have the
-// shape that the input broadcast to: the tape sums it. An undefined one stands
-// for zeros.
+// gradients share work. It receives the gradient of the output and those values
+// of the forward operation that `reads` names, and requests operations as any
+// program does, at the line of the forward operation. A result may have the
+// shape to which the input was broadcast: the tape sums it. An undefined result
+// stands for zeros.
 //
-// Adding one: a row in gradient_rules.cc, for an element-wise operation or for
-// a class of primitives, or for what networks are made of in
-// nn_gradient_rules.cc, and a case in gradient_rules_test.cc, which fails while
-// a primitive has neither a rule nor a line that says so.
+// To add a rule, add a row in gradient_rules.cc, for an element-wise operation
+// or for a class of primitives, or in nn_gradient_rules.cc, for operations of
+// networks, and a case in gradient_rules_test.cc, which fails if a primitive
+// has no rule and is not listed as one without.
 //
 // Thread-safety: constants and pure functions.
 
@@ -36,13 +36,13 @@ constexpr Reads ReadsInput(int input) { return Reads{1} << input; }
 inline constexpr int kOutput = 31;
 inline constexpr Reads kReadsOutput = Reads{1} << kOutput;
 
-// Of several inputs.
+// One tensor for each of several inputs.
 using Tensors = absl::InlinedVector<Tensor, 2>;
 
-// A value that was kept for the way back.
+// A value that was saved for the backward pass.
 struct SavedTensor {
   int which;              // the number of an input, or kOutput
-  std::uint64_t version;  // of its memory when it was kept
+  std::uint64_t version;  // of its memory when it was saved
   Tensor value;
 };
 
@@ -55,18 +55,18 @@ struct ForwardOp {
   // The inputs that are stored column by column, as a transposed view is.
   Reads transposed;
 
-  // Only what `reads` asked for; else an undefined tensor.
+  // Defined only for the values that `reads` names.
   const Tensor& input(int i) const;
   const Tensor& output() const { return input(kOutput); }
 };
 
 struct GradientRule {
-  // What the gradient of an input is computed from.
+  // The values from which the gradient of an input is computed.
   Reads (*reads)(const Primitive& primitive, int input);
-  // The gradient of an input. dy: of the output.
+  // The gradient of an input. dy: that of the output.
   Tensor (*gradient)(const ForwardOp& op, int input, const Tensor& dy);
-  // If not null, called instead, once: the gradients of all inputs, at least of
-  // those in `wanted`.
+  // If not null, called instead, once: returns the gradients of all inputs, at
+  // least of those in `wanted`.
   Tensors (*gradients)(const ForwardOp& op, Reads wanted,
                        const Tensor& dy) = nullptr;
 };

@@ -40,7 +40,7 @@ struct Case {
   const char* name;
   std::vector<Shape> shapes;
   Function f;
-  // The values that the function takes, far from where it has no derivative.
+  // The values that the function gets, far from places without a derivative.
   enum Domain { kAll, kPositive } domain = kAll;
 };
 
@@ -49,7 +49,7 @@ Tensor Index(const std::vector<std::int64_t>& values, const Shape& shape,
   return FromVector<std::int64_t>(values, shape, device);
 }
 
-// What f's result changes with each of the tensors, one after the other.
+// The gradients of f's result for all the tensors, one after the other.
 Tensor SlopesOf(const std::function<Tensor()>& f, const Values& x) {
   GradientTape tape(x);
   Values slopes = tape.Backward(Sum(f()));
@@ -57,7 +57,7 @@ Tensor SlopesOf(const std::function<Tensor()>& f, const Values& x) {
   return Cat(slopes);
 }
 
-// Steps of a path through a function that is used again.
+// A function that uses x twice.
 Tensor Twice(const Tensor& x) { return x * x + Exp(x); }
 
 const std::vector<Case>& Cases() {
@@ -399,7 +399,7 @@ const std::vector<Case>& Cases() {
          return Exp(ScatterAdd(
              x[0], 1, Index({2, 2, 0, 1}, {2, 2, 1}, x[0].device()), x[1]));
        }},
-      // Functions that are gradients: of these, the third.
+      // Functions that are gradients: this tests their third derivatives.
       {"the gradient of max_pool2d",
        {{1, 3, 3}},
        [](const Values& x) {
@@ -532,8 +532,8 @@ void CheckGradients(const Case& one, Device device, Placement placement) {
   }
 }
 
-// Of the sum of f(x) * f(x) * weights and all x * x * x: of every function, the
-// gradient depends on x.
+// The gradients of the sum of f(x) * f(x) * weights and all x * x * x. For
+// every function, they depend on x.
 Values GradientsOfSquares(const Case& one, const Values& inputs) {
   GradientTape tape(inputs);
   const Tensor y = one.f(inputs);
@@ -615,7 +615,7 @@ TEST_P(GradientRulesTest, GradientsOfGradientsAgreeWithDifferences) {
   }
 }
 
-// Of order `order`.
+// Gelu's derivative of order `order`.
 Tensor GeluDerivative(int order, const Tensor& x) {
   if (order == 0) return Gelu(x);
   GradientTape tape({x});
@@ -650,7 +650,7 @@ TEST_P(GradientRulesTest, GeluHasItsDerivativesAtZeroAndEverywhere) {
   }
 }
 
-// As PyTorch has it.
+// The results are PyTorch's.
 TEST_P(GradientRulesTest, OfNaN) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   const Tensor x =
@@ -670,8 +670,7 @@ TEST_P(GradientRulesTest, OfNaN) {
       DType::kFloat64, {0, 0, 1, 0, 0, 0, 1, 0}));
 }
 
-// A result that is overwritten is missed by the gradients that read it only,
-// and so is an operand.
+// Overwriting a result or an operand disturbs only the gradients that read it.
 TEST_P(GradientRulesTest, WhatIsNotReadMayBeOverwritten) {
   struct OneCase {
     const char* name;
@@ -760,7 +759,7 @@ class Names : public OpListener {
 };
 
 // A primitive that is added makes this fail until it has a rule and a case, or
-// stands among those that have none.
+// is listed among those without.
 TEST(GradientRules, EveryPrimitiveHasOneOrStandsHere) {
   Names met;
   {
@@ -775,7 +774,7 @@ TEST(GradientRules, EveryPrimitiveHasOneOrStandsHere) {
       tape.Backward(y, WeightsFor(y));
     }
   }
-  // Of integers, or made from nothing, or without a derivative that is of use.
+  // Of integers, or made from nothing, or without a useful derivative.
   const std::set<std::string> without = {"argmax",
                                          "arange",
                                          "empty",

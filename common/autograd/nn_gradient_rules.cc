@@ -24,7 +24,7 @@ Tensor Conv2dGradient(const ForwardOp& op, int input, const Tensor& dy) {
                {&from, &op.input(1 - input)}, op.at);
 }
 
-// With g, the gradient of such a gradient, for x or the weight.
+// g: the gradient of such a gradient, for x or the weight.
 Tensor Conv2dBackwardGradient(const ForwardOp& op, int input, const Tensor& g) {
   const auto& primitive = As<Conv2dBackwardPrimitive>(op.primitive);
   const Tensor& other = op.input(1 - input);
@@ -40,7 +40,7 @@ Tensor Conv2dBackwardGradient(const ForwardOp& op, int input, const Tensor& g) {
 
 // ---- Pooling.
 
-// Of a mean, none; of a maximum, in which places the values were.
+// A mean reads nothing; a maximum reads where its values were.
 Reads PoolReads(const Primitive& primitive, int) {
   return As<Pool2dPrimitive>(primitive).pooling.max ? ReadsInput(0) : 0;
 }
@@ -54,7 +54,7 @@ Tensor PoolGradient(const ForwardOp& op, int, const Tensor& dy) {
 }
 
 // The elements of g where x has the largest of each window, `out` of them:
-// looked for as MaxPool2d does, in one place of the windows after the other.
+// searched for as MaxPool2d does, one place of the windows after the other.
 Tensor AtLargest(const Pooling& pooling, const Tensor& x, const Tensor& g,
                  const Shape& out, Line at) {
   const int vertical = x.dim() - 2, horizontal = x.dim() - 1;
@@ -95,8 +95,8 @@ Reads PoolBackwardReads(const Primitive& primitive, int input) {
   return max && input == 0 ? ReadsInput(1) : 0;
 }
 
-// A mean's spreads each element of dy over a window, a maximum's brings it to
-// one place, which small changes of the forward input do not move.
+// A mean's backward spreads each element of dy over a window. A maximum's
+// brings it to one place, which small changes of the forward input do not move.
 Tensor PoolBackwardGradient(const ForwardOp& op, int input, const Tensor& g) {
   const Pooling& pooling = As<Pool2dBackwardPrimitive>(op.primitive).pooling;
   if (input == 1) return {};
@@ -153,7 +153,7 @@ struct Normalized {
     x_hat = at(centered) * slope;
   }
 
-  // Of two rows, one number for each channel.
+  // Row i of `rows`, which have one number for each channel.
   Tensor Row(const Tensor& rows, int i) const {
     return Reshape(Select(rows, 0, i, at), per_channel, at);
   }
@@ -171,7 +171,7 @@ struct Normalized {
   Tensor slope, x_hat;
 };
 
-// Of the sums of dy and of dy * x_hat; their inputs: dy, x, statistics.
+// For the sums of dy and of dy * x_hat; the inputs are dy, x, statistics.
 Tensors BatchNormBackwardReduceGradients(const ForwardOp& op, Reads wanted,
                                          const Tensor& g) {
   const auto& primitive = As<BatchNormBackwardReducePrimitive>(op.primitive);
@@ -189,8 +189,8 @@ Tensors BatchNormBackwardReduceGradients(const ForwardOp& op, Reads wanted,
   return gradients;
 }
 
-// Of weight * slope * (dy - (sums[0] + x_hat * sums[1]) / count), without the
-// sums unless in training; its inputs: dy, x, statistics, weight, sums.
+// For weight * slope * (dy - (sums[0] + x_hat * sums[1]) / count), without the
+// sums unless in training; the inputs are dy, x, statistics, weight, sums.
 Tensors BatchNormBackwardGradients(const ForwardOp& op, Reads wanted,
                                    const Tensor& g) {
   const auto& primitive = As<BatchNormBackwardPrimitive>(op.primitive);
@@ -238,8 +238,8 @@ Reads CrossEntropyBackwardReads(const Primitive&, int input) {
                     : ReadsInput(0) | ReadsInput(1);
 }
 
-// Of the gradient of the losses, logits, labels: with p = softmax(logits),
-// slope * (p - one_hot(labels)) for each sample.
+// For slope * (p - one_hot(labels)) for each sample, with p = softmax(logits);
+// the inputs are slope (the gradient of the losses), logits, labels.
 Tensor CrossEntropyBackwardGradient(const ForwardOp& op, int input,
                                     const Tensor& dy) {
   const Line at(op);

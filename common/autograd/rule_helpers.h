@@ -1,4 +1,4 @@
-// What the files of rules share. For this package.
+// Shared by the files of rules. For this package.
 
 #ifndef D2L_COMMON_AUTOGRAD_RULE_HELPERS_H_
 #define D2L_COMMON_AUTOGRAD_RULE_HELPERS_H_
@@ -15,13 +15,13 @@
 
 namespace d2l {
 
-// By the address of the primitive's type: to hash its name, as std::type_index
-// does, takes as long as the rest of a tape's note.
+// By the address of the primitive's type: hashing its name, as std::type_index
+// does, takes as long as all else that a tape does for an operation.
 using GradientRules = absl::flat_hash_map<const std::type_info*, GradientRule>;
 
-// Of convolution, pooling, batch normalisation and cross-entropy.
+// The rules of convolution, pooling, batch normalisation and cross-entropy.
 void AddNnGradientRules(GradientRules& rules);
-// Of checkpoint.h.
+// The rule of checkpoint.h.
 void AddCheckpointRule(GradientRules& rules);
 
 // Operands that name the line of the forward operation. An operator takes its
@@ -39,7 +39,7 @@ class Line {
   const SourceLocation at_;
 };
 
-// The primitive as what it is: a rule is found by that.
+// The primitive as an object of its class, by which its rule was found.
 template <typename P>
 const P& As(const Primitive& primitive) {
   return static_cast<const P&>(primitive);
@@ -52,7 +52,7 @@ Reads Always(const Primitive&, int) {
 }
 
 // Zeros of `shape` whose Slice(dim, start, ..., step) is x. Joined, not written
-// in place, so that a tape that listens has its gradient.
+// in place, so that a tape can compute the gradient.
 Tensor PutInZeros(const Tensor& x, const Shape& shape, int dim,
                   std::int64_t start, std::int64_t step, SourceLocation at);
 

@@ -46,7 +46,7 @@ Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at) {
 
 }  // namespace
 
-// What listens to the operations and goes back through them.
+// Listens to the operations, and runs the backward pass through them.
 class GradientTape::Recorder final : public OpListener {
  public:
   Recorder(std::vector<Tensor> watched, SourceLocation at);
@@ -62,7 +62,7 @@ class GradientTape::Recorder final : public OpListener {
                          std::size_t input, SourceLocation at) override;
 
  private:
-  // An operation that depends on what is watched.
+  // An operation that depends on a watched tensor.
   struct Node {
     Node(std::unique_ptr<Primitive> primitive, SourceLocation at)
         : primitive(std::move(primitive)),
@@ -77,8 +77,8 @@ class GradientTape::Recorder final : public OpListener {
     absl::InlinedVector<SavedTensor, 2> saved;
     Reads transposed = 0;  // see ForwardOp
   };
-  // Of a tensor. Its family are those that share memory and gradients with it:
-  // its views, and what it is a view of.
+  // The state of a tensor. Its family are the tensors that share memory and
+  // gradients with it: its views, and the tensor that it is a view of.
   struct Known {
     int value;  // its number; -1 for a constant
     int since;  // the number of the last write in place when it got this value
@@ -96,8 +96,8 @@ class GradientTape::Recorder final : public OpListener {
   void AddValue(const Tensor& x, std::uint64_t family);
   static Known Unknown(const Tensor& x);
   Known KnownOf(const Tensor& x) const;
-  // Throws std::logic_error, and has Backward throw it, if x was written to
-  // through a tensor of which it does not know.
+  // Throws std::logic_error, and makes Backward throw it, if the memory of x
+  // was written to after x got its value.
   void CheckRead(const Tensor& x, const Known& known, const char* reader,
                  SourceLocation at);
   [[noreturn]] void Refuse(const std::string& what);
@@ -105,9 +105,9 @@ class GradientTape::Recorder final : public OpListener {
   bool IsWatched(int value) const {
     return value >= 0 && value < static_cast<int>(watched_.size());
   }
-  // The number of y. Throws what is wrong with Backward's arguments.
+  // The number of y. Throws if Backward's arguments are wrong.
   int CheckBackward(const Tensor& y, const Tensor& gradient, SourceLocation at);
-  // The gradient of a watched tensor, for which all has been requested.
+  // The gradient of a watched tensor, after all its operations are enqueued.
   Gradient Give(int watched);
   // Adds to the gradients of the inputs. dy: of the output.
   void GoBack(const Node& node, const Tensor& dy);
@@ -121,21 +121,21 @@ class GradientTape::Recorder final : public OpListener {
   absl::flat_hash_map<std::uint64_t, Writes> families_;
   // By the id of memory: the last operation in place.
   absl::flat_hash_map<std::uint64_t, SourceLocation> writes_;
-  std::string refused_;       // what it was, if a write was
+  std::string refused_;       // the error, if there was one
   SourceLocation gone_back_;  // the line of Backward, if it was called
-  // By watched: the number of the first operation that uses it, which is the
-  // last that adds to its gradient.
+  // By watched tensor: the number of the first operation that uses it, which is
+  // the last that adds to its gradient.
   std::vector<std::size_t> first_uses_;
-  // Of Backward: by value; the memory of what was given, and of where it began,
-  // which is the caller's; and what is known and not yet given.
+  // For Backward: by value; the memory of gradients that were given, and of the
+  // first, which is the caller's; and those that are known and not yet given.
   std::vector<Tensor> gradients_;
   absl::flat_hash_set<std::uint64_t> taken_;
   std::vector<int> ready_;
-  std::vector<bool> listed_;  // by watched: in ready_ now or before
-  bool twice_ = false;        // a tensor is watched twice: as the second
+  std::vector<bool> listed_;  // by watched tensor: in ready_ now or before
+  bool twice_ = false;        // a tensor is watched twice: the second counts
   bool done_ = false;
-  bool given_ = false;             // no, if Backward failed
-  const ScopedOpListener listen_;  // last: it listens when all is there
+  bool given_ = false;             // false if Backward failed
+  const ScopedOpListener listen_;  // last, so that all members exist
 };
 
 GradientTape::Recorder::Recorder(std::vector<Tensor> watched, SourceLocation at)
@@ -143,7 +143,7 @@ GradientTape::Recorder::Recorder(std::vector<Tensor> watched, SourceLocation at)
       watched_at_(at),
       first_uses_(watched_.size(), SIZE_MAX),
       listen_(this) {
-  // The first steps are not slowed by growth.
+  // The first steps must not be slowed by growth.
   known_.reserve(64);
   nodes_.reserve(64);
   for (const Tensor& x : watched_) {
@@ -157,7 +157,7 @@ void GradientTape::Recorder::AddValue(const Tensor& x, std::uint64_t family) {
   known_[x.id()] = {num_values_++, num_writes_, family};
 }
 
-// A constant, of the family of all that is not detached. ~: no tensor's id.
+// A constant, in the family of its memory. ~: no tensor has this id.
 GradientTape::Recorder::Known GradientTape::Recorder::Unknown(const Tensor& x) {
   return {-1, 0, ~x.storage()->id()};
 }
@@ -342,7 +342,7 @@ std::optional<GradientTape::Gradient> GradientTape::Recorder::Next() {
     listed_[watched] = true;
   };
   while (ready_.empty() && !nodes_.empty()) {
-    // With it go its values.
+    // Its values are freed with it.
     const std::unique_ptr<Node> node = std::move(nodes_.back());
     nodes_.pop_back();
     const Tensor dy = std::move(gradients_[node->output]);
@@ -399,7 +399,7 @@ void GradientTape::Recorder::GoBack(const Node& node, const Tensor& dy) {
     if (!part.defined()) continue;
     const Tensor dx = SumToShape(part, node.inputs[i].shape, node.at);
     Tensor& sum = gradients_[node.input_values[i]];
-    // Not in place: several values may have this very gradient.
+    // Not in place: several values may share this gradient.
     sum = sum.defined() ? Operand(sum, node.at) + dx : dx;
   }
 }
@@ -460,7 +460,7 @@ std::optional<GradientTape::Gradient> GradientTape::Next() {
 Tensor Detach(const Tensor& x, SourceLocation at) {
   CheckDefined("detach", x, at);
   const NoGradGuard guard;
-  // A view to other listeners: a tracer's program holds it.
+  // Other listeners see a view: a tracer's program contains it.
   return Expand(x, x.shape(), at);
 }
 

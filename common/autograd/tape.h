@@ -1,4 +1,4 @@
-// GradientTape: gradients of what is computed while it lives.
+// GradientTape: gradients of the computation that is made while it lives.
 //
 //   Tensor w = Randn({3});
 //   Tensor x = Randn({8, 3});
@@ -7,35 +7,35 @@
 //   std::vector<Tensor> grads = tape.Backward(loss);  // of w
 //   w -= grads[0] * 0.1;
 //
-// The tape listens to its thread's operations and notes those that depend on
-// the tensors it watches, with the values that their gradients are computed
-// from (gradient_rules.h). Backward goes through them from the last to the
-// first; each is let go, with its values, as soon as its gradient is known. A
-// tensor has no field for any of this, and nothing is noted without a tape.
+// The tape listens to its thread's operations and records those that depend on
+// the tensors it watches, with the values from which their gradients are
+// computed (gradient_rules.h). Backward goes through them from the last to the
+// first, and frees each, with its values, as soon as its gradient is known. A
+// tensor has no field for any of this, and without a tape nothing is recorded.
 //
 // Gradients come from operations like any other: asynchronous, on the current
 // streams, at the line of the forward operation, on behalf of the line of
 // Backward. So a tape inside another gives gradients of gradients, and a tracer
-// (ir::Trace) that listens meanwhile has a program of both passes.
+// (ir::Trace) that listens meanwhile records a program of both passes.
 //
 // In place: an operation may write to any tensor that is not watched.
-// Afterwards the tensors that share its memory, a view or what it is a view of,
-// cannot be read: make views after the write. A view of a watched tensor made
-// before the tape is a constant to it. What is detached, or a view under a
-// NoGradGuard, shares values only: writes through it change no other's
-// gradient, nor do writes under a guard. Backward refuses values that were
-// overwritten.
+// Afterwards the other tensors that share its memory, its views or the tensor
+// that it is a view of, cannot be read: make views after the write. A view of a
+// watched tensor made before the tape is a constant to it. A detached tensor,
+// or a view under a NoGradGuard, shares values only: writes through it change
+// no other tensor's gradient, nor do writes under a guard. Backward refuses
+// values that were overwritten.
 //
 // Errors: std::invalid_argument for a watched tensor that is not
 // floating-point, for a loss that does not depend on a watched tensor or is not
 // one number. std::logic_error, with the lines of both operations, for a value
-// that was overwritten, and for a write or a read that is not allowed, by the
-// very call; for an operation without a gradient; for a second Backward.
+// that was overwritten, and, by the call itself, for a write or a read that is
+// not allowed; for an operation without a gradient; for a second Backward.
 // AsyncError, with the forward line, if a value could not be computed.
 //
-// Thread-safety: none; it notes the operations of the thread that made it, and
-// ends there, before tapes and listeners that began earlier. Ownership: it
-// holds the watched tensors, and the values it needs until Backward.
+// Thread-safety: none; it records the operations of the thread that made it,
+// and must end there, before tapes and listeners that began earlier. Ownership:
+// it holds the watched tensors, and the values it needs until Backward.
 
 #ifndef D2L_COMMON_AUTOGRAD_TAPE_H_
 #define D2L_COMMON_AUTOGRAD_TAPE_H_
@@ -60,19 +60,19 @@ class GradientTape {
   GradientTape& operator=(const GradientTape&) = delete;
 
   // The gradients of the loss, one number, for each watched tensor, in their
-  // order: of its shape, contiguous, in memory of their own; zeros if the loss
-  // does not depend on it. Once: the tape notes nothing afterwards.
+  // order: each has its shape, is contiguous, and has its own memory; zeros if
+  // the loss does not depend on it. Once: the tape records nothing afterwards.
   std::vector<Tensor> Backward(const Tensor& loss,
                                SourceLocation at = SourceLocation::Current());
-  // The same of Sum(y * gradient): gradient, of the shape of y, is how much
-  // what is wanted in the end changes with each element of y.
+  // The same for Sum(y * gradient). gradient: that of the final result with
+  // respect to y, with y's shape.
   std::vector<Tensor> Backward(const Tensor& y, const Tensor& gradient,
                                SourceLocation at = SourceLocation::Current());
 
-  // The same in parts: after Begin, each Next goes back until all operations
-  // for one more gradient have been requested, and gives it away, to be sent
-  // somewhere while the others are computed. Each is given once; nullopt when
-  // all are. Do not write to it before that.
+  // The same in parts: after Begin, each Next continues the backward pass until
+  // all operations for one more gradient are enqueued, and returns it, for
+  // example to send it while the others are computed. Returns each once, then
+  // nullopt. Do not write to a gradient before that.
   struct Gradient {
     int watched;  // the tensor's number
     Tensor value;

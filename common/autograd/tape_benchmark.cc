@@ -1,5 +1,5 @@
-// What a tape costs: a request under it against one without, in turn, so that
-// both have the machine as it is.
+// The cost of a tape: requests with and without one, in turn, so that both see
+// the machine in the same state.
 
 #include <algorithm>
 #include <vector>

@@ -31,8 +31,8 @@ constexpr int kWatched = 9;  // elements, of two tensors
 struct Handle {
   Tensor tensor;
   int memory;
-  // Those whose derivatives change together: a tensor and its views. What was
-  // detached from it has its values and derivatives of its own.
+  // The tensors whose derivatives change together: a tensor and its views. A
+  // tensor detached from it shares its values, but not its derivatives.
   int family;
   std::vector<int> places;
 };
@@ -72,7 +72,7 @@ class RandomProgram {
       for (double& value : values_.back()) value = Number();
       Write(handles_.back());
     }
-    // Views that no tape has seen; of what is watched, they are constants.
+    // Views that no tape has seen; those of watched tensors are constants.
     for (int i = 0; i < 5; ++i) {
       const Handle x = i == 0 ? handles_[0] : Any();
       const bool of_watched = x.memory < 2;

@@ -38,7 +38,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using Values = std::vector<Tensor>;
 
-// What f throws as a std::logic_error; std::invalid_argument is one.
+// The message of the std::logic_error (or std::invalid_argument) f throws.
 std::string ErrorOf(const std::function<void()>& f) {
   try {
     f();
@@ -74,14 +74,14 @@ TEST_P(TapeTest, WhatTheLossDoesNotDependOnHasZeros) {
   const Tensor a = Vector({1, 2}), b = Vector({5, -7});
   GradientTape tape({a, b});
   const Tensor loss = Sum(a * 3);
-  static_cast<void>(Exp(b));  // noted, and not a part of the loss
+  static_cast<void>(Exp(b));  // recorded, and not a part of the loss
   const Values gradients = tape.Backward(loss);
   EXPECT_THAT(ValuesOf(gradients[0]), ElementsAre(3, 3));
   EXPECT_THAT(ValuesOf(gradients[1]), ElementsAre(0, 0));
 }
 
-// A tensor that is used twice is known after its first use; what the loss does
-// not depend on at its use, or at the end.
+// The gradient of a tensor that is used twice is known after its first use; if
+// the loss does not depend on a tensor, at its use, or at the end.
 TEST_P(TapeTest, TellsOfAGradientAsSoonAsItIsKnown) {
   const Tensor a = Vector({1, 2}), b = Vector({5, -7}), c = Vector({3, 4});
   const Tensor unused = Vector({6});
@@ -120,7 +120,7 @@ TEST_P(TapeTest, AWatchedTensorMayBeTheLossOrWatchedTwice) {
   EXPECT_THAT(ValuesOf(gradients[1]), ElementsAre(1));
 }
 
-// The addition hands one gradient to both, the views parts of its memory.
+// The addition gives one gradient to both, the views parts of its memory.
 TEST_P(TapeTest, GradientsShareNoMemory) {
   const Tensor a = Vector({1, 2}), b = Vector({3, 4}), c = Vector({5});
   const Tensor seed = Vector({10, 20});
@@ -212,7 +212,7 @@ TEST_P(TapeTest, RefusesWhatIsNoLoss) {
   const Tensor constant = Sum(Vector({1, 2}));
   EXPECT_THAT(ErrorOf([&] { tape.Backward(constant); }),
               HasSubstr("[backward] the loss, a float64 tensor of shape ()"));
-  // It can still be asked for what it has.
+  // Backward still works for another loss.
   EXPECT_THAT(ValuesOf(tape.Backward(Sum(y))[0]), ElementsAre(2, 2));
 }
 
@@ -268,7 +268,7 @@ TEST_P(TapeTest, AValueOverwrittenAfterItWasKeptIsRefusedWithBothLines) {
                    HasSubstr("[backward] requested at " + Line(written + 2))));
 }
 
-// A copy of it is read, and made only if a gradient needs it.
+// It reads a copy, which is made only if a gradient needs it.
 TEST_P(TapeTest, AnOperationInPlaceMayNeedWhatItOverwrites) {
   const Tensor a = Vector({2, -3});
   struct Counter : OpListener {
@@ -408,7 +408,7 @@ TEST_P(TapeTest, WhatIsReadAfterAWriteElsewhereIsRefused) {
     read = __LINE__ + 1;
     Tensor y = Vector({3}) * part;
   });
-  // What was watched, through a view from before.
+  // A watched tensor, through a view from before the tape.
   const Tensor e = constant();
   Tensor before = Reshape(e, {2});
   GradientTape tape({e});
@@ -453,7 +453,7 @@ TEST_P(TapeTest, AWriteThroughAViewIsAllowedIfNothingElseReadsTheMemory) {
               ElementsAre(0, 0));
 }
 
-// As of torch.Tensor.detach: the values are one, the gradients two.
+// As with torch.Tensor.detach: values are shared, gradients are not.
 TEST_P(TapeTest, ADetachedTensorHasAGradientOfItsOwn) {
   const Tensor a = Vector({3, 5});
   GradientTape tape({a});
@@ -468,7 +468,7 @@ TEST_P(TapeTest, ADetachedTensorHasAGradientOfItsOwn) {
               ElementsAre(203, 203));
 }
 
-// A view that was asked to be a constant stays one.
+// A view that was made as a constant stays one.
 TEST_P(TapeTest, AValueMayBeWrittenAfterItWasDetached) {
   const Tensor a = Vector({1, 2});
   GradientTape tape({a});
@@ -594,7 +594,7 @@ TEST_P(TapeTest, AStepKeepsNoMemory) {
   EXPECT_EQ(InUse(device()), first);
 }
 
-// Notes the most that was in use while an operation was requested.
+// Records the most memory in use while an operation was requested.
 class MostInUse : public OpListener {
  public:
   explicit MostInUse(Device device) : device_(device) {}
