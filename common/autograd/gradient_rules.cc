@@ -83,7 +83,7 @@ constexpr struct {
     {UnaryOp::kGelu, kA, GeluGradient},
 };
 
-// The gradients of powers, as PyTorch has them: where a power is constant, 0,
+// The gradients of powers, as PyTorch has them: 0 where a power is constant,
 // even if a logarithm or a power in the formula is infinite.
 Tensor PowBaseGradient(T t) {
   if (t.b.tensor() == nullptr) {

@@ -31,7 +31,7 @@ SourceLocation LineOf(const OpRecord& record) {
                                      : record.requested_at;
 }
 
-// x, summed over what was repeated to broadcast from `shape`.
+// x, summed over the dimensions in which `shape` was broadcast.
 Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at) {
   if (x.shape() == shape) return x;
   const int missing = x.dim() - shape.rank();

@@ -621,7 +621,7 @@ TEST_P(TapeTest, AValueIsLetGoAsSoonAsItsGradientIsKnown) {
     tape.Backward(loss);
   }
   EXPECT_GE(before, kLength * kBytes);
-  // The gradients of a step and what it is computed from, for the first steps.
+  // The first steps need room for their gradients and intermediate values.
   EXPECT_LE(during.most, before + 4 * kBytes);
   EXPECT_LE(InUse(device()), before - kLength * kBytes + (1 << 12));
 }

@@ -10,10 +10,10 @@
 //   - for each span a slice on its thread; for each operation whose time on the
 //     device was measured also a slice on its stream, and an arrow from the one
 //     to the other. Their arguments: the input's shapes and dtypes, the source
-//     line, the number in the stream, host_us, queue_us and device_us, and what
-//     it costs: flop and bytes and, with ProfilerOptions::with_bounds, which
-//     bound it has and how long that takes (bound_us). Where there is no
-//     device time, the argument `device` says why;
+//     line, the number in the stream, host_us, queue_us and device_us, and the
+//     cost: flop and bytes and, with ProfilerOptions::with_bounds, the kind of
+//     its bound and the bound's time (bound_us). If there is no device time,
+//     the argument `device` says why;
 //   - counters of the memory of each device, pinned memory apart;
 //   - in otherData, which chrome://tracing shows as metadata: the devices, the
 //     notes of the profile, and what was cut.

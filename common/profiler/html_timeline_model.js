@@ -148,7 +148,7 @@ function timeText(nanos) {
   }
 }
 
-// With the exact number, where the short text leaves digits out.
+// Adds the exact number if the short text leaves digits out.
 function exactTimeText(nanos) {
   const short = timeText(nanos);
   return Math.abs(nanos) < 1000 ?

@@ -213,7 +213,7 @@ function drawLane(lane, y) {
   }
 }
 
-// What is in use, and on top of it what only queued work still needs.
+// Draws the allocated memory, and above it what only queued work still needs.
 function drawMemory(memory, top) {
   const bottom = top + MEMORY_HEIGHT;
   const scale = (MEMORY_HEIGHT - 3) / memory.peak;
@@ -250,8 +250,8 @@ function roundTimeText(nanos, size, step) {
   return (nanos / scale).toFixed(digits) + ' ' + unit;
 }
 
-// Times from the beginning; where that is far away from a closer round time,
-// which stands at the left: "561.418 ms +".
+// Times count from the beginning, or, if that is far away, from a closer round
+// time, which stands at the left: "561.418 ms +".
 function drawAxis(step) {
   const length = view.to - view.from;
   const round = 10 ** Math.ceil(Math.log10(length));

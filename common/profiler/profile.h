@@ -76,7 +76,7 @@ struct ProfiledSpan {
   int thread = 0;   // in Profile::threads
   int parent = -1;  // the span around it on its thread; -1 for none
   SourceLocation requested_at;
-  SourceLocation requested_by;  // the user's line, where a layer called
+  SourceLocation requested_by;  // the user's line, if a layer called
   std::int64_t host_begin = 0;
   std::int64_t host_end = 0;
 

@@ -182,7 +182,7 @@ TEST_P(ProfilerDeviceTest, RecordsWhatWasAskedForWhereAndWhen) {
 
 TEST_P(ProfilerDeviceTest, TellsRequestQueueAndWorkApart) {
   const Tensor x = Ones({100, 100}, device_);
-  MatMul(x, x);  // what is done the first time only
+  MatMul(x, x);  // includes the work of the first time only
   Synchronize(device_);
   if (LaunchBlocking()) GTEST_SKIP() << "nothing can be held up";
   Profiler profiler;

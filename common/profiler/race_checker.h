@@ -73,7 +73,7 @@ class RaceChecker : private OpListener, private DeviceListener {
   std::string Report() const;
 
  private:
-  // For each stream, by index: its operations below this number are done.
+  // For each stream, by index: its operations below this number came before.
   using Clock = std::vector<std::uint64_t>;
 
   struct Use {

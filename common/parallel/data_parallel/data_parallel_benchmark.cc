@@ -46,8 +46,8 @@ void Run(benchmark::State& state, nn::Sequential net, std::int64_t samples,
 void BM_LeNet(benchmark::State& state) { Run(state, nn::LeNet(), 256, {}); }
 BENCHMARK(BM_LeNet)->ArgName("devices")->Arg(1)->Arg(2)->UseRealTime();
 
-// What the host needs to request a step: batches so small that there is hardly
-// more to do.
+// The time for which the host enqueues a step: the batches are so small that
+// there is hardly more to do.
 void BM_LeNetOfTwoSamples(benchmark::State& state) {
   Run(state, nn::LeNet(), 2, {});
 }

@@ -134,7 +134,7 @@ class RunningMean : public nn::Module {
   Tensor batches_ = Zeros({}, First(), DType::kInt64);
 };
 
-// Also of devices that got nothing.
+// Also on devices without samples.
 TEST(DataParallelTest, BuffersAreTheWeightedMeanOfTheDevices) {
   const int count = static_cast<int>(Ids(4).size());
   DataParallel net(

@@ -93,7 +93,7 @@ TEST(DataParallelTest, ResNet18HasTheBitsOfOneDevice) {
 }
 
 // Each replica compiles programs of its own. Steps are recorded for gradients,
-// so they run as they are, also where there is a program for their shape.
+// so they do not use a program, even if there is one for their shape.
 TEST(DataParallelTest, AHybridizedNetHasTheBitsOfOneDevice) {
   ManualSeed(4);
   DataParallel many(nn::Hybridize(ConvNet()), Ids(2));

@@ -210,7 +210,7 @@ void DataParallel::ForwardForOthers(const Tensor& x, const Tensor& labels,
                                     Pass& pass, SourceLocation at) {
   pass.counts = false;
   const GeneratorState before = GetGeneratorState(devices_[0]);
-  // Two samples: batch normalisation refuses one where that is one value.
+  // Two samples: batch normalisation refuses a single value per channel.
   const std::int64_t rows = std::min<std::int64_t>(2, x.size(0));
   const auto first = [&](const Tensor& all) {
     return To(Slice(all, 0, 0, rows, 1, at), devices_[0], true, at);

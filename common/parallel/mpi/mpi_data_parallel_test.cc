@@ -47,7 +47,7 @@ std::vector<int> FirstIds(int count) {
   return ids;
 }
 
-// With running statistics, and with numbers that differ between devices.
+// With running statistics, and with dropout, which differs between devices.
 nn::Sequential Net() {
   const Device device = Devices()[0].device;
   return nn::Sequential(nn::Conv2d(1, 3, 3, {}, true, device),

@@ -14,7 +14,7 @@
 namespace d2l {
 namespace {
 
-// Of the first variable that is a number.
+// The value of the first variable that is a number, or `otherwise`.
 int FromEnvironment(std::initializer_list<const char*> names, int otherwise) {
   for (const char* name : names) {
     const char* const text = std::getenv(name);

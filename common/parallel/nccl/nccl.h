@@ -28,7 +28,7 @@
 // its C interface, which is the same since 2.14, the first version with calls
 // that do not block (ncclCommInitRankConfig).
 //
-// Thread-safe. A group lives as long as its streams and what was enqueued.
+// Thread-safe. A group must live as long as its streams and enqueued work.
 
 #ifndef D2L_COMMON_PARALLEL_NCCL_NCCL_H_
 #define D2L_COMMON_PARALLEL_NCCL_NCCL_H_

@@ -68,7 +68,7 @@ TEST(AllReduceByNccl, EveryReplicaBecomesTheSum) {
     AllReduce(x, AllReduceAlgorithm::kNccl);
     EXPECT_EQ(ToVector<float>(x[0]), sum);
     EXPECT_EQ(ToVector<float>(x[1]), sum);
-    // Work behind it sees the sum, and all is in order.
+    // Work behind it uses the sum, in the right order.
     AllReduce({x[0] * 2, x[1]}, AllReduceAlgorithm::kNccl);
     EXPECT_EQ(ToVector<float>(x[0]), sum);
     EXPECT_THAT(Nccl().violations(), IsEmpty());

@@ -26,7 +26,7 @@ double Milliseconds(const Topology& topology, AllReduceAlgorithm algorithm) {
                    .seconds;
 }
 
-// From rank 1 to rank 0.
+// A copy from rank 1 to rank 0.
 CollectiveSchedule OneCopy() {
   return CollectiveSchedule("copy", 2, 1,
                             [](CollectiveSchedule::Visitor visit) {
