@@ -5,11 +5,11 @@
 //   NcclGroup group(nccl.library(), streams);
 //
 // It adds: the calls of a group enqueue kernels that wait for those of all
-// ranks, as NCCL's do. It keeps the promises of NCCL's documentation in the way
-// that leaves most room for mistakes: nothing is launched before the group ends
-// and its state was polled twice; a communicator is ready when all its ranks
-// have joined; ranks may be called in any order; and a call leaves another GPU
-// current. Wrong calls are recorded (violations()).
+// ranks, as NCCL's do. It keeps the promises of NCCL's documentation, but
+// reveals as many mistakes as possible: nothing is launched before the group
+// ends and its state was polled twice; a communicator is ready when all its
+// ranks have joined; ranks may be called in any order; and a call leaves
+// another GPU current. Wrong calls are recorded (violations()).
 //
 // Only one exists at a time. Thread-safe. Must be destroyed after the streams.
 

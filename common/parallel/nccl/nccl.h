@@ -149,7 +149,7 @@ class NcclGroup {
     std::vector<ErrorReporter> reporters;
     std::vector<Event> done;
     std::vector<Event> reached;       // when the streams reach it
-    std::optional<Timer> since = {};  // Poll saw that they had
+    std::optional<Timer> since = {};  // Poll first saw that
   };
 
   // Begins the operation on the streams from order_[begun] on.
