@@ -14,10 +14,10 @@
 namespace d2l {
 namespace {
 
-// Calls ask() `steps` times; each call asks for one step of work on the
-// device's current stream. At most two steps are in flight, asked for and not
+// Calls enqueue() `steps` times; each call enqueues one step of work on the
+// device's current stream. At most two steps are in flight, enqueued and not
 // done, at any time; when the function returns, all are done.
-void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
   // YOUR CODE
   throw NotDone();
 }

@@ -1,4 +1,4 @@
-// which_formula: predict what a loop of requests costs, before it runs.
+// which_formula: predict what a loop of operations costs, before it runs.
 //
 //   bazel run //:exercises -- which_formula
 
@@ -9,9 +9,9 @@
 namespace d2l {
 namespace {
 
-// To ask for one operation takes the front end t1 seconds, to do it takes the
+// To enqueue one operation takes the front end t1 seconds, to do it takes the
 // device t2, and to wait for the device t3, once all is done. The front end
-// asks for n operations and waits after every k of them, and at the end.
+// enqueues n operations and waits after every k of them, and at the end.
 // Returns how long that takes, to within a factor of 1.5.
 double Predict(double t1, double t2, double t3, int n, int k) {
   // YOUR CODE

@@ -13,7 +13,7 @@
 namespace d2l {
 namespace {
 
-// Asks for x @ x of every x, which are on devices[0], evenly spread over the
+// Enqueues x @ x of every x, which are on devices[0], evenly spread over the
 // devices, and returns at once. Each result stays on the device that makes it.
 std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
                               const std::vector<Device>& devices) {

@@ -17,10 +17,10 @@
 namespace d2l {
 namespace {
 
-// Asks for x @ x of every chunk x, evenly spread over the workers, each on its
-// `compute` stream, and for sending each product by its worker's `copies`
-// stream; returns at once. The products are returned in the order of the
-// chunks: a copy does not keep the memory that it reads.
+// Enqueues x @ x of every chunk x, evenly spread over the workers, each on its
+// `compute` stream, and sends each product by its worker's `copies` stream;
+// returns at once. The products are returned in the order of the chunks: a copy
+// does not keep the memory that it reads.
 std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
                                   const Send& send) {
   // YOUR CODE

@@ -46,7 +46,7 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
   static Stream& second = NewStream(device);
   Stream& stream = program.on_second_stream ? second : CurrentStream(device);
   const std::vector<int>& failing = program.failing;
-  std::string input = Say("requests on lines 101 to 108");
+  std::string input = Say("operations on lines 101 to 108");
   for (const int line : failing) input += Say(", %d fails", line);
   if (program.on_second_stream) input += Say(", on a second stream");
   if (program.waits) input += Say(", and a wait at the end of the program");
@@ -73,7 +73,7 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
   const bool idle = stream.Query();
   if (calls == 0) {
     judging.Wrong({input, "program() was not called", "one call",
-                   "Call program(): it asks for the work."});
+                   "Call program(): it enqueues the work."});
   }
   if (calls > 1) {
     judging.Wrong({input, Say("%d calls of program()", calls), "one call",
@@ -95,7 +95,7 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
     }
   }
   if (waited || !at_its_end) {
-    judging.Wrong({input, "each request was waited for",
+    judging.Wrong({input, "each operation was waited for",
                    "a program that runs ahead of the device",
                    "Launch blocking finds the line and makes every call wait. "
                    "The error itself names the line as well."});
@@ -106,8 +106,7 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
       look = got > 100 && got <= 108
                  ? "Of several failures the first one counts."
                  : "An AsyncError knows two lines: where it was noticed, which "
-                   "this may be, and in failure() where the work was "
-                   "requested.";
+                   "this may be, and in failure() where the work was enqueued.";
     }
     judging.Wrong({input, absl::StrFormat("%d", got),
                    absl::StrFormat("%d", expected), look});

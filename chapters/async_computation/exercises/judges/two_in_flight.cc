@@ -23,7 +23,7 @@ namespace d2l {
 namespace {
 
 using RunSteps = void(int steps, Device device,
-                      const std::function<void()>& ask);
+                      const std::function<void()>& enqueue);
 
 void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   const Device device = TryGpu();
@@ -31,20 +31,20 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   const std::string input = Say("%d steps of 5 ms each", steps);
   const auto done = std::make_shared<std::atomic<int>>(0);
   constexpr int kSlowStep = 10;
-  int asked = 0, most = 0, most_before_slow = 0;
+  int calls = 0, most = 0, most_before_slow = 0;
   int waited_for = -1;  // the first step awaited before the next was enqueued
   std::optional<Gate> gate;  // holds each step but the last until the next
   const auto look_at_gate = [&] {
     if (!gate) return;
-    if (gate->TimedOut() && waited_for < 0) waited_for = asked - 1;
+    if (gate->TimedOut() && waited_for < 0) waited_for = calls - 1;
     gate.reset();
   };
   answer(steps, device, [&] {
     look_at_gate();
-    if (waited_for < 0 && asked < steps - 1) gate.emplace(stream);
-    const bool slow = asked++ == kSlowStep;
-    most = std::max(most, asked - *done);
-    if (asked <= kSlowStep) most_before_slow = most;
+    if (waited_for < 0 && calls < steps - 1) gate.emplace(stream);
+    const bool slow = calls++ == kSlowStep;
+    most = std::max(most, calls - *done);
+    if (calls <= kSlowStep) most_before_slow = most;
     stream.HostCallback([done, slow] {
       std::this_thread::sleep_for(std::chrono::milliseconds(slow ? 200 : 5));
       ++*done;
@@ -52,16 +52,16 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   });
   const int finished = *done;
   look_at_gate();
-  if (asked != steps) {
-    judging.Wrong({input, Say("%d calls of ask()", asked),
+  if (calls != steps) {
+    judging.Wrong({input, Say("%d calls of enqueue()", calls),
                    absl::StrFormat("%d", steps),
                    "Call it once for each step."});
   }
   if (waited_for == 0) {
     judging.Wrong(
         {input, "one step in flight: each was waited for", "two in flight",
-         "While the front end waits for a step and asks for the next, "
-         "the device is idle. Wait for the step before the last."});
+         "While the front end waits for a step and enqueues the next, the "
+         "device is idle. Wait for the step before the last."});
   }
   if (most > 2 && most_before_slow <= 2) {
     judging.Wrong({input, Say("%d steps in flight", most), "2 at most",
@@ -75,8 +75,8 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
              ? "Nothing bounds the run-ahead, nor the memory of what is "
                "queued. "
                "Record an event behind each step, and wait for an older one."
-             : "Wait before you ask, not after: with two in flight, the older "
-               "one has to be done first."});
+             : "Wait before you enqueue, not after: with two in flight, the "
+               "older one has to be done first."});
   }
   if (waited_for > 0) {
     judging.Wrong(
@@ -104,15 +104,15 @@ void JudgeRunSteps(Judging& judging, RunSteps* answer) {
   constexpr int kSteps = 20;
   constexpr std::chrono::microseconds kTime(300);
   const Device device = TryGpu();
-  const auto ask = [&] {
+  const auto enqueue = [&] {
     Spin(kTime);  // the front end prepares a minibatch
     CurrentStream(device).HostCallback([kTime] { Spin(kTime); });
   };
-  judging.Race({"yours", {device}, [&] { answer(kSteps, device, ask); }},
+  judging.Race({"yours", {device}, [&] { answer(kSteps, device, enqueue); }},
                {{"one wait, at the end",
                  {device},
                  [&] {
-                   for (int i = 0; i < kSteps; ++i) ask();
+                   for (int i = 0; i < kSteps; ++i) enqueue();
                  }},
                 1.4,
                 "Each step takes 300 us on either side. Something waits longer "

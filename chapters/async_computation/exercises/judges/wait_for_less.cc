@@ -27,7 +27,7 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
     const std::vector<float> numbers = RandomNumbers(n, 1);
     const Tensor x = FromVector(numbers, {static_cast<int>(n)}, device);
     const std::string input =
-        Say("%d numbers, and more() asks for long work", n);
+        Say("%d numbers, and more() enqueues long work", n);
     Requests asked;
     std::optional<Gate> gate;
     int calls = 0, operations = 0, reads = 0;
@@ -39,7 +39,7 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
     });
     if (!gate.has_value()) {
       judging.Wrong({input, "more() was not called", "one call",
-                     "The other work has to be asked for as well."});
+                     "The other work has to be enqueued as well."});
     }
     const bool waited = gate->TimedOut();
     gate->Open();
@@ -49,20 +49,20 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
     }
     if (reads > 0) {
       judging.Wrong({input, "a wait before more() was called", "none",
-                     "While you wait, you cannot ask for the other work, and "
-                     "the device is idle. Ask first, read later."});
+                     "While you wait, you cannot enqueue the other work, and "
+                     "the device is idle. Enqueue first, read later."});
     }
     if (operations == 0) {
-      judging.Wrong(
-          {input, "the sum was asked for behind the other work", "before it",
-           "A stream works in the order of the requests: ask for what "
-           "you need first before more()."});
+      judging.Wrong({input, "the sum was enqueued behind the other work",
+                     "before it",
+                     "A stream works in the order of enqueueing: enqueue what "
+                     "you need first before more()."});
     }
     if (waited) {
       judging.Wrong({input, "the sum came when the other work was done",
                      "while that was still to be done",
-                     "Synchronize waits for all that the device was asked for. "
-                     "What reads one tensor waits for that one."});
+                     "Synchronize waits for all that was enqueued on the "
+                     "device. What reads one tensor waits for that one."});
     }
     if (asked.reads + asked.waits == 0) {
       judging.Wrong({input, "a number that nobody waited for", "the sum",
@@ -86,7 +86,7 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
                 {device},
                 [&] { answer(x, more); },
                 nothing},
-               {{"ask, ask for more, read",
+               {{"enqueue, enqueue more, read",
                  {device},
                  [&] {
                    const Tensor sum = Sum(x);

@@ -57,10 +57,10 @@ std::string LookAt(const Loop& loop) {
     return "The front end waits after every k operations: count the waits.";
   }
   if (loop.t1 > loop.t2) {
-    return "Asking takes longer than the work: the device waits for the front "
-           "end.";
+    return "Enqueueing takes longer than the work: the device waits for the "
+           "front end.";
   }
-  return "With one wait at the end, asking for an operation overlaps with the "
+  return "With one wait at the end, enqueueing an operation overlaps with the "
          "work on the one before.";
 }
 
@@ -68,25 +68,25 @@ std::string LookAt(const Loop& loop) {
 void CompareWithMachine(Judging& judging, Predict* answer) {
   const Device device = TryGpu();
   const Tensor x = Ones({64, 64}, device);
-  const auto ask = [&](int count) {
+  const auto enqueue = [&](int count) {
     for (int i = 0; i < count; ++i) MatMul(x, x);
   };
   constexpr int kHeld = 200, kCount = 1000;
   Stream& stream = CurrentStream(device);
-  ask(kHeld);
+  enqueue(kHeld);
   Synchronize(device);
   Timer timer;
-  ask(1);
+  enqueue(1);
   Synchronize(device);
   timer = Timer();
   for (int i = 0; i < kHeld; ++i) {
-    ask(1);
+    enqueue(1);
     Synchronize(device);
   }
   const double alone = timer.Seconds() / kHeld;
   StreamStall stall(stream);
   timer = Timer();
-  ask(kHeld);
+  enqueue(kHeld);
   const double t1 = timer.Seconds() / kHeld;
   stall.Release();
   timer = Timer();
@@ -98,7 +98,7 @@ void CompareWithMachine(Judging& judging, Predict* answer) {
   for (const int k : {1, 10, kCount}) {
     timer = Timer();
     for (int i = 0; i < kCount; i += k) {
-      ask(k);
+      enqueue(k);
       Synchronize(device);
     }
     const double measured = timer.Seconds();

@@ -13,26 +13,26 @@ namespace d2l {
 namespace {
 
 namespace waits_for_each {
-void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
   for (int i = 0; i < steps; ++i) {
-    ask();
+    enqueue();
     Synchronize(device);
   }
 }
 }  // namespace waits_for_each
 
 namespace unbounded {
-void RunSteps(int steps, Device device, const std::function<void()>& ask) {
-  for (int i = 0; i < steps; ++i) ask();
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
+  for (int i = 0; i < steps; ++i) enqueue();
   Synchronize(device);
 }
 }  // namespace unbounded
 
-namespace waits_after_asking {
-void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+namespace waits_after_enqueueing {
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
   std::queue<Event> in_flight;
   for (int i = 0; i < steps; ++i) {
-    ask();
+    enqueue();
     in_flight.push(CurrentStream(device).Record());
     if (in_flight.size() > 2) {
       in_flight.front().Synchronize();
@@ -41,12 +41,12 @@ void RunSteps(int steps, Device device, const std::function<void()>& ask) {
   }
   Synchronize(device);
 }
-}  // namespace waits_after_asking
+}  // namespace waits_after_enqueueing
 
 namespace two_at_a_time {
-void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
   for (int i = 0; i < steps; ++i) {
-    ask();
+    enqueue();
     if (i % 2 == 1) Synchronize(device);
   }
   Synchronize(device);
@@ -54,10 +54,10 @@ void RunSteps(int steps, Device device, const std::function<void()>& ask) {
 }  // namespace two_at_a_time
 
 namespace leaves_the_last {
-void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
   Event last;
   for (int i = 0; i < steps; ++i) {
-    ask();
+    enqueue();
     last.Synchronize();
     last = CurrentStream(device).Record();
   }
@@ -65,9 +65,9 @@ void RunSteps(int steps, Device device, const std::function<void()>& ask) {
 }  // namespace leaves_the_last
 
 namespace sleeps {
-void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
   for (int i = 0; i < steps; ++i) {
-    ask();
+    enqueue();
     std::this_thread::sleep_for(std::chrono::milliseconds(40));
   }
   Synchronize(device);
@@ -75,11 +75,11 @@ void RunSteps(int steps, Device device, const std::function<void()>& ask) {
 }  // namespace sleeps
 
 namespace one_too_few {
-void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
   Event last;
   for (int i = 1; i < steps; ++i) {
     const Event before = last;
-    ask();
+    enqueue();
     last = CurrentStream(device).Record();
     before.Synchronize();
   }
@@ -91,8 +91,8 @@ D2L_MISTAKE("two_in_flight", waits_for_each, RunSteps,
             "one step in flight: each was waited for");
 D2L_MISTAKE("two_in_flight", unbounded, RunSteps,
             "Nothing bounds the run-ahead");
-D2L_MISTAKE("two_in_flight", waits_after_asking, RunSteps,
-            "Wait before you ask, not after");
+D2L_MISTAKE("two_in_flight", waits_after_enqueueing, RunSteps,
+            "Wait before you enqueue, not after");
 D2L_MISTAKE("two_in_flight", two_at_a_time, RunSteps,
             "then both were waited for");
 D2L_MISTAKE("two_in_flight", leaves_the_last, RunSteps,

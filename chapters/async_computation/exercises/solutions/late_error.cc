@@ -1,4 +1,4 @@
-// late_error: find the line that asked for what failed later.
+// late_error: find the line that enqueued what failed later.
 //
 //   bazel run //:exercises -- late_error
 
@@ -12,8 +12,8 @@
 namespace d2l {
 namespace {
 
-// Runs program(), which asks `device` for work, without making it slower, and
-// returns the line that asked for what failed first; 0 if nothing failed.
+// Runs program(), which enqueues work on `device`, without making it slower,
+// and returns the line that enqueued what failed first; 0 if nothing failed.
 int FailedLine(Device device, const std::function<void()>& program) {
   // SOLUTION
   try {

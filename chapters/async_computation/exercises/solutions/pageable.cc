@@ -14,7 +14,7 @@
 namespace d2l {
 namespace {
 
-// Asks for a copy of x, a contiguous float32 tensor, to the host, and returns
+// Enqueues a copy of x, a contiguous float32 tensor, to the host, and returns
 // at once; the values are there when the device's current stream has done it.
 // The result is a block of host memory: block->data() points to the values.
 StorageRef StartCopy(const Tensor& x) {

@@ -11,7 +11,7 @@
 namespace d2l {
 namespace {
 
-// Asks for the sum of x, calls more(), which asks for other work on the same
+// Enqueues the sum of x, calls more(), which enqueues other work on the same
 // device, and returns the sum as soon as it is there.
 double SumFirst(const Tensor& x, const std::function<void()>& more) {
   // SOLUTION

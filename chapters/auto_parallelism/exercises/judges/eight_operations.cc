@@ -84,8 +84,8 @@ void JudgeOne(const Judging& judging, SquareAll* answer,
   }
   if (waited) {
     judging.Wrong({input, "the call waited for a device", "no wait",
-                   "A caller that waits for one device cannot ask the other "
-                   "one for anything."});
+                   "A caller that waits for one device cannot enqueue work on "
+                   "the other one."});
   }
   if (reads > 0) {
     judging.Wrong({input, Say("%d matrices read to the host", reads), "none",

@@ -55,10 +55,10 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
   }
   gate.Open();
   if (asked.before_record == 0) {
-    judging.Wrong({input, "an event of the first stream before y was asked for",
+    judging.Wrong({input, "an event of the first stream before y was enqueued",
                    "behind it",
-                   "The event was recorded too early: it stands for what the "
-                   "stream had been asked for by then."});
+                   "The event was recorded too early: it stands for what had "
+                   "been enqueued on the stream by then."});
   }
   if (asked.before_wait > on_first) {
     judging.Wrong({input, "a wait of the second stream behind y + 1",

@@ -90,13 +90,13 @@ void JudgeOne(const Judging& judging, OrderOf* answer,
   std::iota(all.begin(), all.end(), 0);
   if (sorted != all) {
     judging.Wrong({input, got, "each task once",
-                   "Every task has to be requested, and only once."});
+                   "Every task has to be enqueued, and only once."});
   }
   const double time = Seconds(tasks, order), best = Best(tasks);
   if (time < 0) {
     judging.Wrong({input, got, "each task behind those that it is after",
-                   "A request can only wait for what was requested before: "
-                   "there is no event of it yet."});
+                   "A task can only wait for what was enqueued before: there "
+                   "is no event of it yet."});
   }
   if (time > 1.5 * best) {
     judging.Wrong({input, Say("%s: done after %g s", got, time),
@@ -142,7 +142,7 @@ void JudgeOrderOf(Judging& judging, OrderOf* answer) {
   JudgeOne(judging, answer, {}, "", all);
   for (unsigned seed = 1; seed <= 8; ++seed) {
     JudgeOne(judging, answer, RandomTasks(seed),
-             "Which chain of tasks takes longest from here to the end? Request "
+             "Which chain of tasks takes longest from here to the end? Enqueue "
              "its next task first.",
              all);
   }

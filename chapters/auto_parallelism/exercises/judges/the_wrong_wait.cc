@@ -21,7 +21,7 @@ namespace {
 using SecondsOn = double(Device device, const std::function<void()>& work);
 
 // Keeps the device busy for this time.
-void AskFor(Device device, std::chrono::milliseconds time) {
+void EnqueueSleep(Device device, std::chrono::milliseconds time) {
   DefaultStream(device).HostCallback(
       [time] { std::this_thread::sleep_for(time); });
 }
@@ -38,7 +38,7 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
   const auto done = std::make_shared<std::atomic<bool>>(false);
   // When the earlier work was done, in seconds from the call.
   const auto earlier = std::make_shared<std::atomic<double>>(0);
-  AskFor(device, std::chrono::milliseconds(200));
+  EnqueueSleep(device, std::chrono::milliseconds(200));
   const Timer timer;
   DefaultStream(device).HostCallback(
       [timer, earlier] { *earlier = timer.Seconds(); });
@@ -46,14 +46,14 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
   const double got = answer(device, [&] {
     ++calls;
     waits_before_work = requests.waits;
-    AskFor(device, work);
+    EnqueueSleep(device, work);
     DefaultStream(device).HostCallback([done] { *done = true; });
   });
   const bool was_done = *done;
   const double all = timer.Seconds();
   if (calls != 1) {
     judging.Wrong({input, Say("%d calls of work()", calls), "one call",
-                   "Call work() once: each call asks for all of its work."});
+                   "Call work() once: each call enqueues all of its work."});
   }
   if (gate.TimedOut()) {
     judging.Wrong({input, Say("it waited for %s", other.ToString()),
@@ -64,8 +64,8 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
   if (!was_done) {
     judging.Wrong({input, Say("%.3g seconds, and the work was not done", got),
                    Say("%g seconds", least),
-                   "work() only asks. Wait for the device before you read the "
-                   "clock."});
+                   "work() only enqueues. Wait for the device before you read "
+                   "the clock."});
   }
   if (requests.waits == waits_before_work) {
     judging.Wrong({input, "no wait for the device after work()", "a wait",

@@ -161,13 +161,13 @@ void JudgeAsked(const Judging& judging, const std::string& input,
   const std::size_t count = workers[0].xs.size();
   if (*asked.by_another_thread) {
     judging.Wrong({input, "send() is called on another thread",
-                   "all requests on the thread of the call",
-                   "A request returns at once: one thread is enough to keep "
+                   "all work enqueued by the calling thread",
+                   "Enqueueing returns at once: one thread is enough to keep "
                    "both devices and the link at work."});
   }
   if (asked.waits > 0) {
     judging.Wrong({input, "the call waited for a device", "no wait",
-                   "A caller that waits cannot ask for the next product."});
+                   "A caller that waits cannot enqueue the next product."});
   }
   if (asked.products.size() != count || asked.sent.size() != count) {
     judging.Wrong({input,
@@ -224,7 +224,7 @@ void JudgeAsked(const Judging& judging, const std::string& input,
              sent.chunk),
          "it waits for an event behind the product",
          "Two streams have no order but that of events, and an event stands "
-         "for what its stream had been asked for when it was recorded."});
+         "for what had been enqueued on its stream when it was recorded."});
   }
   for (const Worker& worker : workers) {
     std::uint64_t first = UINT64_MAX, last = 0;

@@ -132,7 +132,7 @@ std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
 D2L_MISTAKE("eight_operations", where_the_operands_are, SquareAll,
             "An operation runs where its operands are");
 D2L_MISTAKE("eight_operations", waits_for_each, SquareAll,
-            "A caller that waits for one device cannot ask the other");
+            "A caller that waits for one device cannot enqueue work");
 D2L_MISTAKE("eight_operations", leaves_the_rest_out, SquareAll,
             "need not divide evenly");
 D2L_MISTAKE("eight_operations", results_only, SquareAll, "spreads the results");

@@ -12,21 +12,21 @@
 namespace d2l {
 namespace {
 
-// Of the tasks that may be requested, the one of the highest rank first.
+// Of the tasks that may be enqueued, the one of the highest rank first.
 std::vector<int> ReadyFirst(const std::vector<Task>& tasks,
                             const std::function<double(int task)>& rank) {
   std::vector<int> order;
-  std::vector<bool> requested(tasks.size());
+  std::vector<bool> enqueued(tasks.size());
   while (order.size() < tasks.size()) {
     int next = -1;
     for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
       const bool ready =
-          !requested[i] &&
+          !enqueued[i] &&
           std::all_of(tasks[i].after.begin(), tasks[i].after.end(),
-                      [&](int before) { return requested[before]; });
+                      [&](int before) { return enqueued[before]; });
       if (ready && (next < 0 || rank(i) > rank(next))) next = i;
     }
-    requested[next] = true;
+    enqueued[next] = true;
     order.push_back(next);
   }
   return order;
@@ -99,7 +99,7 @@ std::vector<int> OrderOf(const std::vector<Task>& tasks) {
 }
 }  // namespace most_tasks_after_it
 
-// Of those that may be requested, first the one that takes longest together
+// Of those that may be enqueued, first the one that takes longest together
 // with the longest task right behind it.
 namespace one_task_ahead {
 std::vector<int> OrderOf(const std::vector<Task>& tasks) {
@@ -129,7 +129,7 @@ D2L_MISTAKE("reorder", as_it_stands, OrderOf, "nobody waits for");
 D2L_MISTAKE("reorder", shortest_first, OrderOf, "What counts is not how long");
 D2L_MISTAKE("reorder", longest_first, OrderOf, "no event of it yet");
 D2L_MISTAKE("reorder", critical_path_only, OrderOf,
-            "Every task has to be requested");
+            "Every task has to be enqueued");
 D2L_MISTAKE("reorder", most_tasks_after_it, OrderOf,
             "how many tasks come after it");
 D2L_MISTAKE("reorder", one_task_ahead, OrderOf, "not the next one only");

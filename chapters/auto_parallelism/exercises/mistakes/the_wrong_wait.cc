@@ -85,7 +85,7 @@ D2L_MISTAKE("the_wrong_wait", no_wait, SecondsOn, "the work was not done");
 D2L_MISTAKE("the_wrong_wait", earlier_work, SecondsOn,
             "with the earlier work in it");
 D2L_MISTAKE("the_wrong_wait", warms_up, SecondsOn,
-            "each call asks for all of its work");
+            "each call enqueues all of its work");
 D2L_MISTAKE("the_wrong_wait", in_milliseconds, SecondsOn, "in seconds.");
 D2L_MISTAKE("the_wrong_wait", always_the_same, SecondsOn,
             "return what the clock has measured");

@@ -45,7 +45,7 @@ std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
 }
 }  // namespace one_device
 
-// The event is recorded before its product is asked for.
+// The event is recorded before its product is enqueued.
 namespace event_too_early {
 std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
                                   const Send& send) {
@@ -159,7 +159,7 @@ std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
 }  // namespace another_is_returned
 
 D2L_MISTAKE("three_at_once", waits_for_the_copy, SquareAndSend,
-            "A caller that waits cannot ask for the next product");
+            "A caller that waits cannot enqueue the next product");
 D2L_MISTAKE("three_at_once", one_device, SquareAndSend,
             "Every worker has all chunks");
 D2L_MISTAKE("three_at_once", event_too_early, SquareAndSend,

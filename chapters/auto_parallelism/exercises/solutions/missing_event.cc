@@ -12,8 +12,8 @@
 namespace d2l {
 namespace {
 
-// Asks `first` for y = 3 x and `second`, another stream of the same device, for
-// y + 1, and returns that at once. Two streams are not ordered by themselves.
+// Enqueues y = 3 x on `first` and y + 1 on `second`, another stream of the same
+// device, and returns y + 1 at once. Two streams are not ordered by themselves.
 // `const StreamGuard guard(first);` makes operations go to first, to the end of
 // its block.
 Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {

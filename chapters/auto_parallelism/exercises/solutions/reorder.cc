@@ -1,4 +1,4 @@
-// reorder: request the tasks of a program in a good order.
+// reorder: enqueue the tasks of a program in a good order.
 //
 //   bazel run //:exercises -- reorder
 
@@ -13,7 +13,7 @@
 namespace d2l {
 namespace {
 
-// The numbers of all tasks in the order in which to request them, a task behind
+// The numbers of all tasks in the order in which to enqueue them, a task behind
 // those that it is `after`, so that all are done early.
 std::vector<int> OrderOf(const std::vector<Task>& tasks) {
   // SOLUTION

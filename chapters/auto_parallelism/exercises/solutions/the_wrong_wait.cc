@@ -12,8 +12,8 @@
 namespace d2l {
 namespace {
 
-// How many seconds `device` takes for what work() asks of it: of nothing that
-// it was asked for before, and however busy the other devices are. Timer is a
+// How many seconds `device` takes for what work() enqueues on it: for nothing
+// that was enqueued before, and however busy the other devices are. Timer is a
 // stopwatch that runs from its construction; Synchronize(device) waits until
 // the device is done.
 double SecondsOn(Device device, const std::function<void()>& work) {

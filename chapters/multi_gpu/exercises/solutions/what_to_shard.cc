@@ -1,4 +1,4 @@
-// what_to_shard: shard no more than memory asks for.
+// what_to_shard: shard no more than memory requires.
 //
 //   bazel run //:exercises -- what_to_shard
 

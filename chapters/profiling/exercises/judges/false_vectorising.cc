@@ -74,7 +74,7 @@ void JudgeOne(const Judging& judging, Squares* answer, int count,
   }
   if (operations > 3) {
     judging.Wrong({input, Say("%d operations", operations), "3 at most",
-                   "The loop has moved, and still asks for each matrix: draw "
+                   "The loop has moved, and still enqueues each matrix: draw "
                    "all of them at once."});
   }
 }

@@ -22,7 +22,7 @@ struct Program {
   int stall;  // the line of the wait; 0 for none
 };
 
-// Line 10 i + 10 enqueues request i; the line below waits for what it awaits,
+// Line 10 i + 10 enqueues operation i; the line below waits for what it awaits,
 // and takes the front end's time.
 std::vector<Bar> TimelineOf(const std::vector<PlayedRequest>& requests) {
   std::vector<Bar> timeline;
@@ -31,7 +31,7 @@ std::vector<Bar> TimelineOf(const std::vector<PlayedRequest>& requests) {
     const PlayedRequest& request = requests[line / 10];
     line += 10;
     timeline.push_back(
-        {Bar::kAsk, line, times.asked - request.ask, times.asked});
+        {Bar::kEnqueue, line, times.asked - request.ask, times.asked});
     timeline.push_back({Bar::kDevice, line, times.begin, times.end});
     if (request.awaits.empty() && request.then == 0) continue;
     timeline.push_back(
@@ -53,11 +53,11 @@ const char* LookAt(const std::vector<Bar>& timeline, int line) {
       });
   if (line == 0) {
     return "At the end of a wait the device is idle, and it works again only "
-           "when the front end has asked.";
+           "when the front end has enqueued more.";
   }
   if (wait == timeline.end()) {
-    return "In that line nobody waits: there the front end asks. The device "
-           "may be idle as well because the front end is slow.";
+    return "In that line nobody waits: there the front end enqueues. The "
+           "device may be idle as well because the front end is slow.";
   }
   double next = -1;
   for (const Bar& bar : timeline) {
@@ -73,19 +73,19 @@ const char* LookAt(const std::vector<Bar>& timeline, int line) {
     next = std::max(next, bar.begin);
   }
   if (next < 0) {
-    return "Behind this wait nothing is asked for: the device has no more to "
+    return "Behind this wait nothing is enqueued: the device has no more to "
            "do, so it is not kept from it.";
   }
   return "Behind another wait the device is idle for longer.";
 }
 
 void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
-  // 10 requests of 4 ms, each enqueued in 1 ms; then the last wait.
+  // 10 operations of 4 ms, each enqueued in 1 ms; then the last wait.
   std::vector<PlayedRequest> loop(10, {1, 4});
   loop[9].awaits = {9};
   std::vector<PlayedRequest> printed = loop;
   printed[3].awaits = {3};
-  // The longest wait is for an older request: the device goes on.
+  // The longest wait is for an older operation: the device goes on.
   std::vector<PlayedRequest> bounded = {{1, 30}, {1, 9}, {1, 9}, {1, 5},
                                         {1, 3},  {2, 5}, {1, 5}};
   bounded[2].awaits = {0};
@@ -104,7 +104,7 @@ void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
   const std::vector<Program> programs = {
       {"a loop that prints its loss once", printed, 41},
       {"a loop that waits at its end only", loop, 0},
-      {"a wait for an older request, and one for a value", bounded, 51},
+      {"a wait for an older operation, and one for a value", bounded, 51},
       {"a loop that prints twice, and loads data once", slow, 31},
       {"a loop with three needless waits", thrice, 61},
       {"a wait for another device", elsewhere, 0},

@@ -8,7 +8,7 @@ namespace d2l {
 // A bar of a timeline: of the front end, which enqueues work or waits, or of
 // the device.
 struct Bar {
-  enum Row { kAsk, kWait, kDevice };
+  enum Row { kEnqueue, kWait, kDevice };
 
   Row row;
   int line;  // of the program: it enqueues, waits, or has enqueued this bar

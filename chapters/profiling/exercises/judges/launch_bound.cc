@@ -62,8 +62,8 @@ void JudgeOne(const Judging& judging, Normalize* answer, int n, int m) {
   }
   if (operations > 5) {
     judging.Wrong({input, Say("%d operations", operations), "5 at most",
-                   "A loop over rows asks for each row. One operation can sum "
-                   "all rows, and another divide them."});
+                   "A loop over rows enqueues work for each row. One operation "
+                   "can sum all rows, and another divide them."});
   }
 }
 

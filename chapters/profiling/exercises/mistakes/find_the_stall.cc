@@ -104,7 +104,7 @@ int LineOfStall(const std::vector<Bar>& timeline) {
 }
 }  // namespace begins_only
 
-D2L_MISTAKE("find_the_stall", last_wait, LineOfStall, "nothing is asked for");
+D2L_MISTAKE("find_the_stall", last_wait, LineOfStall, "nothing is enqueued");
 D2L_MISTAKE("find_the_stall", longest_wait, LineOfStall, "long and cost");
 D2L_MISTAKE("find_the_stall", longest_idle_time, LineOfStall, "nobody waits");
 D2L_MISTAKE("find_the_stall", never, LineOfStall,

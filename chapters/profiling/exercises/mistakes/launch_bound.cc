@@ -37,7 +37,7 @@ namespace without_keepdim {
 Tensor Normalize(const Tensor& x) { return x / Sum(x, {1}); }
 }  // namespace without_keepdim
 
-D2L_MISTAKE("launch_bound", row_by_row, Normalize, "A loop over rows asks");
+D2L_MISTAKE("launch_bound", row_by_row, Normalize, "A loop over rows enqueues");
 D2L_MISTAKE("launch_bound", reads_the_sums, Normalize, "can stay on");
 D2L_MISTAKE("launch_bound", columns, Normalize, "a sum of its own");
 D2L_MISTAKE("launch_bound", in_place, Normalize, "has changed x");

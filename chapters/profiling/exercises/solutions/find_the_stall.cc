@@ -13,7 +13,7 @@
 namespace d2l {
 namespace {
 
-// The timeline of a program: what the front end asked for (kAsk), its waits
+// The timeline of a program: what the front end enqueued (kEnqueue), its waits
 // (kWait), what the device did (kDevice), in no order. Returns the line of the
 // wait behind which the device is idle for longest; 0 if it never is.
 int LineOfStall(const std::vector<Bar>& timeline) {
