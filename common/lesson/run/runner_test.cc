@@ -800,8 +800,8 @@ TEST(Prediction, AKeyThatIsNoChoiceIsAskedForAgain) {
   ExpectParts(
       r.output,
       {"skip): 4\n\"4\" is not one of 1-3. Ctrl-D skips all questions.\n"
-       "Your answer (1-3, Enter to skip): 0\n\"0\" is none of",
-       "skip): x\n\"x\" is none of", "\"\\x1b[A\" is none of",
+       "Your answer (1-3, Enter to skip): 0\n\"0\" is not one of",
+       "skip): x\n\"x\" is not one of", "\"\\x1b[A\" is not one of",
        "skip): 1\n\nsize 2,", "You predicted 1: no time. Right is 2: "});
 }
 
