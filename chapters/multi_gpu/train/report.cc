@@ -134,7 +134,7 @@ std::string HowToGoOnText(const TrainOptions& options, bool saved) {
   return file.empty()
              ? Translated(
                    "Nothing was saved: --save=FILE saves after each epoch.\n")
-             : absl::StrCat(Translated("Resume from the last save with"),
+             : absl::StrCat(Translated("Go on from the last save with"),
                             "\n  ", options.CommandToResume(file), "\n");
 }
 
