@@ -21,8 +21,10 @@ constexpr std::int64_t kGrain = 1 << 15;
 // core with 2 MiB of second-level cache: no difference at 4 MiB, a fifth less
 // time at 8 MiB, a quarter at 32 MiB. In place it takes a quarter more.
 constexpr std::int64_t kStreamBytes = 6 << 20;
-// The buffer for results before they are stored so: it fits the first cache.
-constexpr std::int64_t kBufferBytes = 1 << 12;
+// The buffer for results before they are stored so. It is short, so that the
+// processor begins with the next results while these are stored: products of 40
+// MB take a sixth less time than with 4 KiB.
+constexpr std::int64_t kBufferBytes = 1 << 11;
 constexpr std::int64_t kLineBytes = 64;
 
 // Computes elements [begin, end) of contiguous operands.
