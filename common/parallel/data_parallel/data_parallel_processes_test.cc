@@ -170,7 +170,7 @@ TEST(DataParallelProcessesTest, TrainToTheBitsOfOne) {
     for (const int id : ids) Synchronize(Devices()[id].device);
     std::vector<std::thread> threads;
     for (int p = 0; p < processes; ++p) {
-      threads.emplace_back([&, p] {
+      threads.emplace_back([&, p, each = each] {
         DataParallelOptions mine = options;
         mine.processes = processes;
         mine.process = p;
