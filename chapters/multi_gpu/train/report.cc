@@ -134,8 +134,8 @@ std::string HowToGoOnText(const TrainOptions& options, bool saved) {
   return file.empty()
              ? Translated(
                    "Nothing was saved: --save=FILE saves after each epoch.\n")
-             : absl::StrCat(Translated("Go on from the last save with"),
-                            "\n  ", options.CommandToResume(file), "\n");
+             : absl::StrCat(Translated("Go on from the last save with"), "\n  ",
+                            options.CommandToResume(file), "\n");
 }
 
 std::map<std::string, std::string> Surroundings(const TrainOptions& options,
