@@ -15,9 +15,8 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <utility>
+#include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "common/kernels/cuda/fake/check.h"
 
@@ -26,26 +25,34 @@ namespace d2l::kernels::cuda::internal {
 class WarpRequests {
  public:
   void Add(unsigned thread, const Place& place, const void* address) {
-    const int time = times_[{place, thread}]++;
-    requests_[{place, thread / warpSize, time}][thread % warpSize] =
-        reinterpret_cast<std::uintptr_t>(address);
+    std::vector<Warp>& warps = places_[place];
+    const std::size_t number = thread / warpSize, lane = thread % warpSize;
+    if (warps.size() <= number) warps.resize(number + 1);
+    auto& [times, requests] = warps[number];
+    const std::size_t time = times[lane]++;
+    if (requests.size() <= time) requests.resize(time + 1);
+    requests[time][lane] = reinterpret_cast<std::uintptr_t>(address);
   }
 
   // Adds the block's requests to its kernel's, and forgets them.
   void AddTo(Site kernel, AllRequests& all) {
-    for (const auto& [key, request] : requests_) {
-      const Place& place = std::get<Place>(key);
+    for (const auto& [place, warps] : places_) {
       Requests& sum = all[{kernel, place}];
       std::tie(std::ignore, sum.shared, sum.writes, sum.bytes) = place;
-      Count(request, sum);
+      for (const Warp& warp : warps) {
+        for (const Request& request : warp.requests) Count(request, sum);
+      }
     }
-    times_.clear();
-    requests_.clear();
+    places_.clear();
   }
 
  private:
   // Each lane's address; 0 if the lane takes no part.
   using Request = std::array<std::uintptr_t, warpSize>;
+  struct Warp {
+    std::array<std::size_t, warpSize> times{};  // how often each lane was there
+    std::vector<Request> requests;
+  };
 
   // The different pieces of memory, of `size` bytes, that the lanes touch with
   // `bytes` bytes each.
@@ -90,9 +97,7 @@ class WarpRequests {
     }
   }
 
-  // How often a thread was at a place; a warp's requests, by this count.
-  absl::flat_hash_map<std::pair<Place, unsigned>, int> times_;
-  std::map<std::tuple<Place, unsigned, int>, Request> requests_;
+  std::map<Place, std::vector<Warp>> places_;
 };
 
 }  // namespace d2l::kernels::cuda::internal
