@@ -109,6 +109,7 @@ HWY_EXPORT(Pass);
 namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr int kRequests = 500;  // one behind the other
 
 template <typename F>
 double Best(int runs, const F& work) {
@@ -231,19 +232,8 @@ Peaks Measure(Device device) {
   }
   // A stream that has failed skips the work.
   if (!peaks.measured()) return {};
-  // The cheapest of each kind.
   const Tensor y = Ones({1, 1}, device);
-  const auto least = [&](const auto& request) {
-    return EachSeconds(x, 500, request);
-  };
-  peaks.enqueue_seconds = least([&] { CopyTo(y, x); });
-  peaks.result_seconds = least([&] { Clone(y); });
-  peaks.view_seconds = least([&] { Unsqueeze(y, 0); });
-  const double waited = least([&] {
-    CopyTo(y, x);
-    CurrentStream(device).WaitFor(x.storage()->written_by());
-  });
-  peaks.wait_seconds = waited - peaks.enqueue_seconds;
+  peaks.enqueue_seconds = EachSeconds(x, kRequests, [&] { CopyTo(y, x); });
   return peaks;
 }
 
@@ -256,6 +246,22 @@ const Peaks& PeaksOf(Device device) {
   Peaks& peaks = all[device];
   if (!peaks.measured()) peaks = Measure(device);
   return peaks;
+}
+
+RequestSeconds MeasureRequests(Device device) {
+  const Peaks& peaks = PeaksOf(device);
+  if (!peaks.measured()) return {};
+  const Tensor x = Ones({1, 1}, device), y = Ones({1, 1}, device);
+  // The cheapest of each kind.
+  const auto least = [&](const auto& request) {
+    return EachSeconds(x, kRequests, request);
+  };
+  const double waited = least([&] {
+    CopyTo(y, x);
+    CurrentStream(device).WaitFor(x.storage()->written_by());
+  });
+  return {least([&] { Clone(y); }), least([&] { Unsqueeze(y, 0); }),
+          waited - peaks.enqueue_seconds};
 }
 
 const Bandwidth& Peaks::BandwidthOf(std::int64_t bytes) const {

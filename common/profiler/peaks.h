@@ -40,11 +40,9 @@ struct Bandwidth {
 struct Peaks {
   double flop_per_second = 0;         // float32; 0 if nothing was measured
   std::vector<Bandwidth> bandwidths;  // the smallest bytes first; the last: any
-  // The time of the requesting thread for one of many calls: for an in-place
-  // operation on one element; for one that makes its result; for a view; and
-  // the additional time to wait for an operation.
-  double enqueue_seconds = 0, result_seconds = 0;
-  double view_seconds = 0, wait_seconds = 0;
+  // The time of the requesting thread for one of many in-place operations on
+  // one element.
+  double enqueue_seconds = 0;
 
   bool measured() const { return flop_per_second > 0; }
   // For work on this number of bytes. Requires measured().
@@ -56,6 +54,16 @@ struct Peaks {
 
 // Measured once in a process.
 const Peaks& PeaksOf(Device device);
+
+// The time of the requesting thread for one of many other calls: an operation
+// that makes its result; a view; and the additional time to wait for one. 0 if
+// there are no peaks.
+struct RequestSeconds {
+  double result = 0, view = 0, wait = 0;
+};
+
+// Measures, as PeaksOf does, but at each call.
+RequestSeconds MeasureRequests(Device device);
 
 enum class BoundKind { kNone, kArithmetic, kMemory, kEnqueueing };
 

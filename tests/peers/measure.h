@@ -28,19 +28,19 @@ namespace d2l {
 class CostCounter : public OpListener, public DeviceListener {
  public:
   CostCounter() {
-    for (const DeviceInfo& info : Devices()) PeaksOf(info.device);
+    for (const DeviceInfo& info : Devices()) RequestsOf(info.device);
   }
 
   void OnOp(const OpRecord& record) override {
     const Device device = record.output.device();
     const Peaks& peaks = PeaksOf(device);
-    if (record.view) requesting_ += peaks.view_seconds;
+    const RequestSeconds& requests = RequestsOf(device);
+    if (record.view) requesting_ += requests.view;
     if (record.stream == nullptr) return;
     const OpCost cost = record.primitive->Cost(record.inputs, record.output);
     flop_ += static_cast<double>(cost.flop);
-    requesting_ +=
-        record.in_place ? peaks.enqueue_seconds : peaks.result_seconds;
-    to_wait_ = peaks.wait_seconds;
+    requesting_ += record.in_place ? peaks.enqueue_seconds : requests.result;
+    to_wait_ = requests.wait;
     working_[device] += BoundOf(cost, peaks).seconds;
   }
   // For operations that were just enqueued; a further wait finds them done.
@@ -61,6 +61,14 @@ class CostCounter : public OpListener, public DeviceListener {
   }
 
  private:
+  // Measured once in a process.
+  static const RequestSeconds& RequestsOf(Device device) {
+    static auto& all = *new std::map<Device, RequestSeconds>;
+    const auto found = all.find(device);
+    if (found != all.end()) return found->second;
+    return all[device] = MeasureRequests(device);
+  }
+
   double flop_ = 0;
   double requesting_ = 0;
   double to_wait_ = 0;
