@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
-#include <vector>
 
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
@@ -39,11 +39,8 @@ Drawing DrawRoofline(const Profile& profile, const Phrase& name) {
     most_bytes = std::max(most_bytes, row.cost.bytes / row.measured_calls);
   }
   const Bandwidth* const slowest = &peaks.BandwidthOf(most_bytes);
-  std::vector<const Bandwidth*> roofs = {slowest};
-  if (slowest != &peaks.bandwidths.front()) {
-    roofs.push_back(&peaks.bandwidths.front());
-  }
-  for (const Bandwidth* memory : roofs) {
+  for (const Bandwidth* memory :
+       std::set<const Bandwidth*>{&peaks.bandwidths.front(), slowest}) {
     const double top = peaks.flop_per_second / 1e9;
     const double slope = memory->bytes_per_second / 1e9, ridge = top / slope;
     const double end = memory == slowest ? std::max(to, 2 * ridge) : ridge;

@@ -2,13 +2,7 @@
 // against the operations for each byte that it moves. Nothing can be above the
 // roof: memory is the limit to the left of its ridge, arithmetic to the right.
 //
-//   ProfilerOptions options;
-//   options.with_bounds = true;
-//   Profiler profiler(options);
-//   {
-//     ProfileScope scope(profiler);
-//     z = MatMul(x, y) + x;
-//   }
+//   // A profile with ProfilerOptions::with_bounds.
 //   cell.Show(DrawRoofline(profiler.profile(), "roofline"));
 //
 // Pure functions, thread-safe.

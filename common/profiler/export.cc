@@ -322,7 +322,7 @@ class Writer {
       }
       const Bound bound = BoundOf(profile_, span);
       if (bound.kind != BoundKind::kNone) {
-        args["bound"] = BoundName(bound.kind);
+        args["bound"] = kBoundNames[static_cast<int>(bound.kind)];
         args["bound_us"] = 1e6 * bound.seconds;
       }
     } else if (span.kind == ProfiledKind::kOperation ||

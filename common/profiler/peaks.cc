@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -56,8 +55,7 @@ HWY_INLINE double MultiplyAdd(std::int64_t n, Chain... chain) {
     }
     auto sum = hn::Zero(d);
     ((sum = hn::Add(sum, chain)), ...);
-    volatile float used = hn::GetLane(hn::SumOfLanes(d, sum));
-    static_cast<void>(used);
+    [[maybe_unused]] volatile float used = hn::GetLane(hn::SumOfLanes(d, sum));
     return 2.0 * kChains * hn::Lanes(d) * n;
   }
 }
@@ -69,15 +67,14 @@ double MultiplyAdds(std::int64_t n) { return MultiplyAdd(n); }
 enum Loop { kRead, kCopy, kCopyPast, kTriad, kTriadPast };
 template <Loop kLoop>
 void PassOf(float* a, std::size_t n) {
+  constexpr bool kCopies = kLoop == kCopy || kLoop == kCopyPast;
   constexpr bool kPast = kLoop == kCopyPast || kLoop == kTriadPast;
   const Tag d;
   const auto factor = hn::Set(d, 3.0f);
   auto seen = hn::Zero(d);
   for (float* const end = a + n; a < end; a += hn::Lanes(d)) {
     auto x = hn::Load(d, a + n);
-    if constexpr (kLoop != kCopy && kLoop != kCopyPast) {
-      x = hn::MulAdd(factor, hn::Load(d, a + 2 * n), x);
-    }
+    if (!kCopies) x = hn::MulAdd(factor, hn::Load(d, a + 2 * n), x);
     if constexpr (kLoop == kRead) {
       seen = hn::Or(hn::Or(seen, hn::Load(d, a)), x);
     } else {
@@ -85,8 +82,7 @@ void PassOf(float* a, std::size_t n) {
     }
   }
   if (kPast) hwy::FlushStream();
-  volatile float used = hn::GetLane(seen);
-  static_cast<void>(used);
+  [[maybe_unused]] volatile float used = hn::GetLane(seen);
 }
 void Pass(int loop, float* a, std::size_t n) {
   constexpr void (*kLoops[])(float*, std::size_t) = {
@@ -109,7 +105,6 @@ HWY_EXPORT(Pass);
 namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-constexpr int kRequests = 500;  // one behind the other
 
 template <typename F>
 double Best(int runs, const F& work) {
@@ -154,10 +149,9 @@ Bandwidth Measured(Bandwidth memory, int cores, std::int64_t used) {
         });
     const bool copies = loop == 1 || loop == 2;
     const double rate = (copies ? 2 : 3) * array * passes / seconds;
-    memory.bytes_per_second = std::max(memory.bytes_per_second, rate);
-    if (copies) {
-      memory.copied_per_second = std::max(memory.copied_per_second, rate);
-    }
+    const auto raise = [rate](double& best) { best = std::max(best, rate); };
+    raise(memory.bytes_per_second);
+    if (copies) raise(memory.copied_per_second);
   }
   return memory;
 }
@@ -233,7 +227,7 @@ Peaks Measure(Device device) {
   // A stream that has failed skips the work.
   if (!peaks.measured()) return {};
   const Tensor y = Ones({1, 1}, device);
-  peaks.enqueue_seconds = EachSeconds(x, kRequests, [&] { CopyTo(y, x); });
+  peaks.enqueue_seconds = EachSeconds(x, 500, [&] { CopyTo(y, x); });
   return peaks;
 }
 
@@ -246,22 +240,6 @@ const Peaks& PeaksOf(Device device) {
   Peaks& peaks = all[device];
   if (!peaks.measured()) peaks = Measure(device);
   return peaks;
-}
-
-RequestSeconds MeasureRequests(Device device) {
-  const Peaks& peaks = PeaksOf(device);
-  if (!peaks.measured()) return {};
-  const Tensor x = Ones({1, 1}, device), y = Ones({1, 1}, device);
-  // The cheapest of each kind.
-  const auto least = [&](const auto& request) {
-    return EachSeconds(x, kRequests, request);
-  };
-  const double waited = least([&] {
-    CopyTo(y, x);
-    CurrentStream(device).WaitFor(x.storage()->written_by());
-  });
-  return {least([&] { Clone(y); }), least([&] { Unsqueeze(y, 0); }),
-          waited - peaks.enqueue_seconds};
 }
 
 const Bandwidth& Peaks::BandwidthOf(std::int64_t bytes) const {
@@ -281,12 +259,6 @@ std::string Peaks::ToText(const std::string& name) const {
                                  FormatNumber(one.bytes_per_second / 1e9));
                            }),
              FormatDuration(enqueue_seconds));
-}
-
-const char* BoundName(BoundKind kind) {
-  constexpr const char* kNames[kBoundKinds] = {"", "arithmetic", "memory",
-                                               "enqueueing"};
-  return kNames[static_cast<int>(kind)];
 }
 
 Bound BoundOf(const OpCost& cost, const Peaks& peaks) {

@@ -5,7 +5,6 @@
 //   peaks.flop_per_second;         // 2.1e11
 //   const Bound bound = BoundOf({2'000'000'000, 12'000'000}, peaks);
 //   bound.seconds;                 // 0.0095
-//   BoundName(bound.kind);         // "arithmetic"
 //
 // On a CPU device they are the best of several runs of loops on all its cores,
 // with the widest vectors: fused multiplications and additions; reading,
@@ -52,25 +51,12 @@ struct Peaks {
   std::string ToText(const std::string& name) const;
 };
 
-// Measured once in a process.
 const Peaks& PeaksOf(Device device);
-
-// The time of the requesting thread for one of many other calls: an operation
-// that makes its result; a view; and the additional time to wait for one. 0 if
-// there are no peaks.
-struct RequestSeconds {
-  double result = 0, view = 0, wait = 0;
-};
-
-// Measures, as PeaksOf does, but at each call.
-RequestSeconds MeasureRequests(Device device);
 
 enum class BoundKind { kNone, kArithmetic, kMemory, kEnqueueing };
 
-inline constexpr int kBoundKinds = 4;
-
-// "", "arithmetic", "memory", "enqueueing".
-const char* BoundName(BoundKind kind);
+inline constexpr const char* kBoundNames[] = {"", "arithmetic", "memory",
+                                              "enqueueing"};
 
 struct Bound {
   double seconds = 0;  // the arithmetic's or the memory's, whichever is longer

@@ -304,11 +304,7 @@ TEST_P(ProfilerDeviceTest, BoundsAreMeasuredOnceAndHeldAgainstCosts) {
     EXPECT_GE(one.bytes_per_second, one.copied_per_second) << one.name;
     before = one.bytes;
   }
-  const RequestSeconds requests = MeasureRequests(GetParam());
-  for (const double seconds :
-       {peaks.enqueue_seconds, requests.result, requests.view, requests.wait}) {
-    EXPECT_GT(seconds, 0);
-  }
+  EXPECT_GT(peaks.enqueue_seconds, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ProfilerDeviceTest,

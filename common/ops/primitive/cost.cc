@@ -75,10 +75,6 @@ constexpr std::int64_t kTwoNormals = 3 + (1 + Polynomial(10) + 3) + 1 +
                                      (1 + Polynomial(5) + 1) +
                                      (Polynomial(5) + 3) + 2;
 
-std::int64_t Area(const Pooling& pooling) {
-  return pooling.kernel.height * pooling.kernel.width;
-}
-
 // Two for each element of a convolution's output y and each of a kernel.
 std::int64_t ConvolutionFlop(const Tensor& y, const Shape& weight) {
   return weight[0] == 0 ? 0 : 2 * y.numel() * (weight.numel() / weight[0]);
@@ -91,12 +87,12 @@ OpCost Primitive::Cost(Inputs inputs, const Tensor& output) const {
 }
 
 // Primitives that read and write all: their flop, from the number of elements
-// of the first input, n, and of the output, out.
-#define D2L_COST(Type, flop)                                     \
-  OpCost Type::Cost(Inputs inputs, const Tensor& output) const { \
-    [[maybe_unused]] const std::int64_t n = inputs[0]->numel();  \
-    [[maybe_unused]] const std::int64_t out = output.numel();    \
-    return Whole(inputs, output, flop);                          \
+// of the output, out, and of the first input, n.
+#define D2L_COST(Type, flop)                                                 \
+  OpCost Type::Cost(Inputs inputs, const Tensor& output) const {             \
+    [[maybe_unused]] const auto out = output.numel();                        \
+    [[maybe_unused]] const auto n = inputs.empty() ? 0 : inputs[0]->numel(); \
+    return Whole(inputs, output, flop);                                      \
   }
 
 D2L_COST(UnaryPrimitive, FlopOf(op) * out)
@@ -121,8 +117,13 @@ D2L_COST(Conv2dPrimitive, ConvolutionFlop(output, inputs[1]->shape()) +
 D2L_COST(Conv2dBackwardPrimitive,
          ConvolutionFlop(*inputs[0],
                          of_weight ? output.shape() : inputs[1]->shape()))
-D2L_COST(Pool2dPrimitive, Area(pooling) * out)
-D2L_COST(Pool2dBackwardPrimitive, Area(pooling) * n)
+D2L_COST(Pool2dPrimitive, (pooling.kernel.height * pooling.kernel.width) * out)
+D2L_COST(Pool2dBackwardPrimitive,
+         (pooling.kernel.height * pooling.kernel.width) * n)
+// A word for each number, or more; uniforms and integers are scaled.
+D2L_COST(RandomPrimitive, op == kernels::RandomOp::kNormal
+                              ? (2 * kPhiloxWord + kTwoNormals) * out / 2
+                              : (kPhiloxWord + 1) * out)
 
 #undef D2L_COST
 
@@ -133,15 +134,6 @@ OpCost BatchNormBackwardPrimitive::Cost(Inputs inputs,
   if (inputs.size() == 5) return Whole(inputs, output, 5 * output.numel());
   const Tensor* const read[] = {inputs[0], inputs[2], inputs[3]};
   return Whole(read, output, output.numel());
-}
-
-// A word for each number, or more; uniforms and integers are scaled.
-OpCost RandomPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  const std::int64_t n = output.numel();
-  return Whole(
-      inputs, output,
-      kPhiloxWord * n +
-          (op == kernels::RandomOp::kNormal ? kTwoNormals * n / 2 : n));
 }
 
 // ---- Indices: only the elements of x that they name, at most all.
