@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/kernels/cuda/fake/check_test_kernels.h"
+#include "common/kernels/cuda/fake/check_kernels_testing.h"
 #include "common/kernels/cuda/fake/checked_array.h"
 #include "common/kernels/cuda/fake/grid.h"
 #include "gmock/gmock.h"
@@ -59,7 +59,7 @@ TEST(Check, CountsACopy) {
   EXPECT_TRUE(std::equal(in.data(), in.data() + n, out.data()));
   for (const Requests& r : report.requests) {
     EXPECT_EQ(r.kernel, "CopyKernel");
-    EXPECT_THAT(r.at.file, HasSubstr("check_test_kernels.cu"));
+    EXPECT_THAT(r.at.file, HasSubstr("check_kernels_testing.cu"));
     EXPECT_GT(r.at.line, 0);
     EXPECT_EQ(r.first[31], 31 * 4);
   }

@@ -1,7 +1,7 @@
 // Kernels for check_test.cc: correct ones, and ones with one fault each.
 
-#ifndef D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_TEST_KERNELS_H_
-#define D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_TEST_KERNELS_H_
+#ifndef D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_KERNELS_TESTING_H_
+#define D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_KERNELS_TESTING_H_
 
 namespace d2l::kernels::cuda {
 
@@ -32,4 +32,4 @@ void StrandedLanes(int* out);
 
 }  // namespace d2l::kernels::cuda
 
-#endif  // D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_TEST_KERNELS_H_
+#endif  // D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_KERNELS_TESTING_H_

@@ -1,4 +1,4 @@
-#include "common/kernels/cuda/fake/check_test_kernels.h"
+#include "common/kernels/cuda/fake/check_kernels_testing.h"
 #include "common/kernels/cuda/fake/words.h"
 
 namespace d2l::kernels::cuda {
