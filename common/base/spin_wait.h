@@ -8,18 +8,18 @@
 // Continue yields the core to another thread that waits for it. This is costly
 // while other programs run: the scheduler then gives them the core for a whole
 // time slice, 4 ms, whereas it wakes a sleeping thread in 50 us. So when a
-// thread has lost its core in this way, all threads sleep without polling for
-// the next 4 ms, and for twice as long if it soon happens again.
+// thread has lost its core to another program, all threads sleep without
+// polling for the next 4 ms, and for twice as long if it soon happens again.
 //
 // Each SpinWait is used by one thread.
 
 #ifndef D2L_COMMON_BASE_SPIN_WAIT_H_
 #define D2L_COMMON_BASE_SPIN_WAIT_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <thread>
+#include <utility>
 
 #include "common/base/timer.h"
 
@@ -69,14 +69,29 @@ class SpinWait {
   // After a poll that found nothing: returns whether to poll again.
   bool Continue() {
     if (now_ >= until_) return GiveUp();
+    Look();
+    const std::int64_t run = ProcessNanos();
     std::this_thread::yield();
-    return Look();
+    const std::int64_t away = Look();
+    if (away > kLostCoreNanos) LoseCore(away, ProcessNanos() - run);
+    return true;
   }
   // The same, but keeps the core.
-  bool ContinueSoon() { return now_ < until_ ? Look() : GiveUp(); }
+  bool ContinueSoon() {
+    if (now_ >= until_) return GiveUp();
+    Look();
+    return true;
+  }
 
   // From the construction to the last poll, without the time it had no core.
   std::int64_t nanos() const { return now_ - start_; }
+
+  // Whether a thread that was away from its core for so long lost it to another
+  // program: then this program did not run on all of so many cores.
+  static bool IsCrowded(std::int64_t away_nanos, std::int64_t run_nanos,
+                        int cores) {
+    return cores * away_nanos - run_nanos > away_nanos / 2;
+  }
 
   // How long all threads of the program have polled or were falling asleep, and
   // how long this one did. Count adds polling that is done without a SpinWait.
@@ -105,21 +120,18 @@ class SpinWait {
     Count(kSleepNanos);
     return false;
   }
-  bool Look() {
-    const std::int64_t before = now_;
-    now_ = NowNanos();
-    if (now_ - before > kLostCoreNanos) {
-      const std::int64_t last = crowded_nanos_.load(std::memory_order_relaxed);
-      const bool again =
-          now_ < crowded_until_.load(std::memory_order_relaxed) + last;
-      const std::int64_t next = again ? std::min(2 * last, kMost) : kLeast;
-      crowded_nanos_.store(next, std::memory_order_relaxed);
-      crowded_until_.store(now_ + next, std::memory_order_relaxed);
-      until_ = now_;            // one more poll
-      start_ += now_ - before;  // it was not spent polling
-    }
-    return true;
+  // How long this program has run, on all cores together; 0.2 us.
+  static std::int64_t ProcessNanos();
+  // Returns the time since the last look. It is no polling if the thread cannot
+  // have had its core for so long.
+  std::int64_t Look() {
+    const std::int64_t before = std::exchange(now_, NowNanos());
+    if (now_ - before > kLostCoreNanos) start_ += now_ - before;
+    return now_ - before;
   }
+  // Lets all threads sleep if it was lost to another program, which ran while
+  // this one ran for run_nanos.
+  void LoseCore(std::int64_t away_nanos, std::int64_t run_nanos);
 
   inline static std::atomic<std::int64_t> crowded_until_{0};
   inline static std::atomic<std::int64_t> crowded_nanos_{kLeast};
