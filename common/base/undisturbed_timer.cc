@@ -96,7 +96,9 @@ std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
     waited += thread.waited;
     none_ran = std::max(none_ran, thread.waited - (run - thread.run));
   }
-  const double most = std::clamp(seconds - none_ran, 0.0, seconds);
+  // Some of the waiting may be of the time in which it was read.
+  const double most = std::clamp(
+      seconds - none_ran + before.reading + after.reading, 0.0, seconds);
   // When all threads slept: for a timeout, a disk or a GPU.
   const double asleep = std::max(seconds - run - waited, 0.0);
   const double least = busiest + asleep - kSliceSeconds * slices;
@@ -114,6 +116,7 @@ Elapsed Part(double seconds, const Elapsed& whole) {
 UndisturbedTimer::UndisturbedTimer() {
   before_.ReadWaits();
   before_.ReadRuns();
+  before_.reading = Seconds();
   timer_.Restart();
 }
 
@@ -130,6 +133,7 @@ Elapsed UndisturbedTimer::Read() const {
     thread.run = known != runs.threads.end() ? known->second.run
                                              : SecondsOf(ClockOf(id));
   }
+  after.reading = Seconds() - seconds;
   return {seconds, Undisturbed(seconds, before_, after)};
 }
 

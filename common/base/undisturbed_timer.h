@@ -63,6 +63,7 @@ struct ProcessTimes {
   };
   std::map<int, Thread> threads;  // by id; empty if the kernel does not say
   double run = 0;                 // all threads, including ended ones
+  double reading = 0;             // how long it took to read these
   // SpinWait's times: of the calling thread, and of all others.
   int self = 0;
   double self_spun = 0, others_spun = 0;
