@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/inlined_vector.h"
 #include "common/autograd/rule_helpers.h"
 #include "common/autograd/tape.h"
@@ -49,15 +50,24 @@ Tensors CheckpointGradients(const ForwardOp& op, Reads wanted,
   // x needs no gradient if it is data, as in the first layer.
   const bool of_x = (wanted & ReadsInput(1)) != 0;
   const GeneratorState now = GetGeneratorState(x.device());
-  SetGeneratorState(primitive.generator, x.device());
-  GradientTape tape(
-      {primitive.inputs.begin() + (of_x ? 0 : 1), primitive.inputs.end()},
-      op.at);
-  const Tensor y = primitive.function(x, /*again=*/true);
-  SetGeneratorState(now, x.device());
+  // Backward may be called under a guard; the second forward pass is not.
+  const int guards = std::exchange(internal::no_grad_guards, 0);
+  std::vector<Tensor> found;
+  {
+    const absl::Cleanup as_before = [&] {
+      internal::no_grad_guards = guards;
+      SetGeneratorState(now, x.device());
+    };
+    SetGeneratorState(primitive.generator, x.device());
+    GradientTape tape(
+        {primitive.inputs.begin() + (of_x ? 0 : 1), primitive.inputs.end()},
+        op.at);
+    const Tensor y = primitive.function(x, /*again=*/true);
+    found = tape.Backward(y, Contiguous(dy, op.at), op.at);
+  }
   Tensors gradients(of_x ? 1 : 2);
-  for (Tensor& gradient : tape.Backward(y, Contiguous(dy, op.at), op.at)) {
-    gradients.push_back(std::move(gradient));
+  for (const Tensor& gradient : found) {
+    gradients.push_back(guards > 0 ? Detach(gradient, op.at) : gradient);
   }
   return gradients;
 }

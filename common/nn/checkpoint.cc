@@ -1,6 +1,8 @@
 #include "common/nn/checkpoint.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "common/autograd/checkpoint.h"
@@ -16,16 +18,19 @@ Tensor Checkpoint::Forward(const Tensor& x) {
       [module = module_.get()](const Tensor& x, bool again) {
         if (!again) return module->Forward(x);
         // The second forward pass must not update running statistics again.
-        std::vector<Tensor> kept;
         const auto buffers = NamedBuffers(*module);
+        std::vector<std::pair<std::uint64_t, Tensor>> kept;
         for (const auto& [name, buffer] : buffers) {
           const NoGradGuard guard;
-          kept.push_back(Clone(buffer));
+          kept.emplace_back(buffer.version(), Clone(buffer));
         }
         Tensor y = module->Forward(x);
         for (std::size_t i = 0; i < kept.size(); ++i) {
+          const auto& [version, copy] = kept[i];
+          // DataParallel averages what has a new version.
+          if (buffers[i].second.version() == version) continue;
           const NoGradGuard guard;
-          CopyTo(kept[i], buffers[i].second, /*non_blocking=*/true);
+          CopyTo(copy, buffers[i].second, /*non_blocking=*/true);
         }
         return y;
       },

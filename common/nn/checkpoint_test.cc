@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,11 +93,18 @@ TEST_P(CheckpointTest, GivesTheGradientsOfTheInputAndOfManyParameters) {
   const Tensor x = Randn({2, 3}, device());
   Values watched = parameters;
   watched.push_back(x);
+  GradientTape outer(watched);
   GradientTape whole(watched);
   const Values expected = whole.Backward(Sum(function(x, false)));
   GradientTape again(watched);
-  const Values got =
-      again.Backward(Sum(d2l::Checkpoint(function, x, parameters)));
+  const Tensor sum = Sum(d2l::Checkpoint(function, x, parameters));
+  Values got;
+  {
+    const NoGradGuard guard;  // The gradients are constants to other tapes.
+    got = again.Backward(sum);
+  }
+  EXPECT_THAT(ThrownText([&] { outer.Backward(Sum(got[0])); }),
+              testing::HasSubstr("does not depend"));
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(Bits(got[i]), Bits(expected[i])) << i;
   }
@@ -136,6 +144,22 @@ TEST_P(CheckpointTest, WithoutATapeItIsTheModule) {
   const std::unique_ptr<Module> clone = Clone(net, device());
   EXPECT_FALSE(clone->training());
   EXPECT_EQ(NamedState(*clone).size(), NamedState(net).size());
+}
+
+// The random numbers go on as if Backward had not been called.
+TEST_P(CheckpointTest, AnErrorOfTheSecondTimeChangesNothingElse) {
+  const Tensor w = Randn({3}, device());
+  GradientTape tape({w});
+  const Tensor y = d2l::Checkpoint(
+      [&](const Tensor& x, bool again) {
+        const Tensor noise = Rand({3}, device());
+        if (again) throw std::runtime_error("again");
+        return x * w + noise;
+      },
+      Ones({3}, device()), {w});
+  const GeneratorState before = GetGeneratorState(device());
+  EXPECT_THROW(tape.Backward(Sum(y)), std::runtime_error);
+  EXPECT_EQ(GetGeneratorState(device()).offset, before.offset);
 }
 
 // The error is the part's, at the user's line.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/nn/checkpoint.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
@@ -64,6 +65,27 @@ TEST(DataParallelTest, BatchNormHasTheStatisticsOfTheShards) {
       EXPECT_EQ(Item(counted.second), 6);
     }
   }
+}
+
+// Also of a part that is computed again: what no device has written must not
+// become a mean, whose last bits may be others.
+TEST(DataParallelTest, UnderEvalRunningStatisticsStay) {
+  ManualSeed(1);
+  nn::Sequential net = ConvNet();
+  const TestBatch batch = Images(7, 6, 1);
+  net(batch.x);
+  const auto statistics = [](const nn::Module& of) {
+    std::vector<std::vector<std::uint32_t>> bits;
+    for (const auto& [name, x] : nn::NamedBuffers(of)) {
+      if (x.dtype() == DType::kFloat32) bits.push_back(BitsOf(x));
+    }
+    return bits;
+  };
+  const auto expected = statistics(net);
+  DataParallel many(nn::Checkpoint(std::move(net)), Ids(3));
+  many.Eval();
+  many.Step(batch.x, batch.labels, {0.05});
+  EXPECT_EQ(statistics(many.replica(2)), expected);
 }
 
 // All steps but the last matter only through the running statistics: a device
