@@ -303,6 +303,9 @@ TEST(ShardsTest, TakeTheMemoryOfTheFormula) {
         EXPECT_LT(net.memory(0).peak(), before);
       }
       before = net.memory(0).peak();
+      // A device without samples keeps nothing.
+      net.Step(Slice(batch.x, 0, 0, 1), Slice(batch.labels, 0, 0, 1), {0.1});
+      for (int i = 1; i < n; ++i) EXPECT_EQ(net.memory(i).activations, 0);
     }
   }
 }

@@ -133,6 +133,7 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
   };
   Result result;
   for (std::size_t d = 0; d < devices_.size(); ++d) {
+    replicas_[d].activations = 0;
     if (share.sizes[d] == 0) continue;
     passes[d] = std::make_unique<Pass>(replicas_[d].parameters, at);
     const std::int64_t before = Memory(devices_[d]).Stats().allocated;
