@@ -105,6 +105,16 @@ absl::Status RestoreState(const TrainingState& state, nn::Module& net,
         absl::StrFormat("it has the momentum of %d parameters, and %s has %d",
                         momentum.size(), net.Name(), parameters.size()));
   }
+  for (const auto& [name, parameter] : parameters) {
+    const auto found = momentum.find(kMomentum + name);
+    if (momentum.empty() || (found != momentum.end() &&
+                             found->second.shape() == parameter.shape())) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrFormat("it has no momentum of %s, of shape %s", name,
+                        parameter.shape().ToString()));
+  }
   const auto keys = nn::LoadStateDict(net, weights);
   if (!keys.ok()) return keys.status();
 
