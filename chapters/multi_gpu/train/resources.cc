@@ -150,13 +150,19 @@ absl::Status TakeDevices(TrainOptions* options) {
   const int in_all = absl::GetFlag(FLAGS_num_gpus);
   const int asked = in_all / options->processes;  // in this process
   const std::string list = absl::GetFlag(FLAGS_devices);
+  const std::string have =
+      absl::StrCat(list, options->processes > 1 ? " in each process" : "");
   if (asked > there && !options->resume.empty()) {
+    return absl::InvalidArgumentError(
+        Say("the training in %s is on %d devices; --devices=%s has %d. Leave "
+            "--devices out, or name as many.",
+            options->resume, in_all, have, there));
+  }
+  if (in_all < 0 || asked > there) {
     return absl::InvalidArgumentError(Say(
-        "the training in %s is on %d devices; --devices=%s has %d. Leave "
-        "--devices out, or name as many.",
-        options->resume, in_all,
-        absl::StrCat(list, options->processes > 1 ? " in each process" : ""),
-        there));
+        "--num_gpus=%d asked for; --devices=%s has %d. Say --num_gpus=%d, or "
+        "name more devices, such as --devices=cpu:0,cpu:1.",
+        in_all, have, there, there * options->processes));
   }
   if (in_all % options->processes != 0) {
     return absl::InvalidArgumentError(Say(
@@ -166,12 +172,6 @@ absl::Status TakeDevices(TrainOptions* options) {
         options->resume.empty() ? absl::StrCat("--num_gpus=", in_all)
                                 : options->resume,
         options->processes, in_all, in_all));
-  }
-  if (asked < 0 || asked > there) {
-    return absl::InvalidArgumentError(Say(
-        "--num_gpus=%d asked for; --devices=%s has %d. Say --num_gpus=%d, or "
-        "name more devices, such as --devices=cpu:0,cpu:1.",
-        asked, list, there, there));
   }
   const int count = asked > 0 ? asked : list == "auto" ? 1 : there;
   for (int i = 0; i < count; ++i) {

@@ -290,6 +290,9 @@ TEST_F(TrainMpiTest, WhatAllRefuseIsSaidOnce) {
        {std::pair{"--net=lnear", "Say --net=linear"},
         {"--allreduce=host", "the memory of one process; there are 2"},
         {"--num_gpus=3", "Start 3 processes"},
+        {"--num_gpus=8",
+         "--num_gpus=8 asked for; --devices=cpu:0 in each "
+         "process has 1. Say --num_gpus=2,"},
         {"--mpi_timeout_s=0", "--mpi_timeout_s=0 asked for"},
         {"--check_every=0", "--check_every=0 asked for"},
         {"--lr=1e30", "left the finite numbers"}}) {
