@@ -314,8 +314,8 @@ std::string MemoryText(Training& t) {
   const std::int64_t samples =
       (t.data.training.size() - 1) % t.options.batch_size + 1;
   const std::vector<std::int64_t> sizes = t.net.ShareOf(samples).sizes;
-  const Batch batch = *t.test_batches.Next();
-  const Tensor one = Slice(batch.images, 0, 0, 1);
+  const Tensor one =
+      Zeros({1, 1, kImageSide, kImageSide}, t.options.devices[0]);
   std::vector<std::pair<std::string, MemoryUse>> uses;
   for (std::size_t i = 0; i < t.memory.size(); ++i) {
     const std::string device = t.options.devices[i].ToString();
