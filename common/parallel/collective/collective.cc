@@ -22,15 +22,16 @@
 namespace d2l {
 namespace {
 
-// Each thread makes a plan once. operation: a literal, or the algorithm.
-template <typename Operation, typename Schedule>
-const CollectivePlan& PlanOf(Operation operation, int ranks,
-                             const Schedule& schedule) {
-  thread_local std::map<std::pair<Operation, int>, CollectivePlan> plans;
-  const auto found = plans.find({operation, ranks});
-  if (found != plans.end()) return found->second;
-  return plans[{operation, ranks}] = MakePlan(schedule());
+// Each thread makes a schedule's plan once.
+Work RunSchedule(const char* name, const CollectiveSchedule& schedule,
+                 Replicas replicas, SourceLocation at) {
+  thread_local std::map<std::pair<std::string, int>, CollectivePlan> plans;
+  CollectivePlan& plan = plans[{schedule.name(), schedule.ranks()}];
+  if (plan.moves.empty()) plan = MakePlan(schedule);
+  return RunPlan(name, plan, replicas, at);
 }
+
+int RanksOf(Replicas replicas) { return static_cast<int>(replicas.size()); }
 
 }  // namespace
 
@@ -115,29 +116,19 @@ Work AllReduceAsync(Replicas replicas, AllReduceAlgorithm algorithm,
     return AllReduceByNccl(replicas, at);
   }
   CheckReplicas("allreduce", replicas, at);
-  const int ranks = static_cast<int>(replicas.size());
-  return RunPlan("allreduce",
-                 PlanOf(algorithm, ranks,
-                        [&] { return AllReduceSchedule(algorithm, ranks); }),
-                 replicas, at);
+  return RunSchedule("allreduce",
+                     AllReduceSchedule(algorithm, RanksOf(replicas)), replicas,
+                     at);
 }
 
 Work ReduceScatterAsync(Replicas replicas, SourceLocation at) {
-  constexpr const char* kName = "reduce_scatter";
-  CheckReplicas(kName, replicas, at);
-  const int ranks = static_cast<int>(replicas.size());
-  return RunPlan(
-      kName, PlanOf(kName, ranks, [&] { return ReduceScatterSchedule(ranks); }),
-      replicas, at);
+  return RunSchedule("reduce_scatter", ReduceScatterSchedule(RanksOf(replicas)),
+                     replicas, at);
 }
 
 Work AllGatherAsync(Replicas replicas, SourceLocation at) {
-  constexpr const char* kName = "all_gather";
-  CheckReplicas(kName, replicas, at);
-  const int ranks = static_cast<int>(replicas.size());
-  return RunPlan(kName,
-                 PlanOf(kName, ranks, [&] { return AllGatherSchedule(ranks); }),
-                 replicas, at);
+  return RunSchedule("all_gather", AllGatherSchedule(RanksOf(replicas)),
+                     replicas, at);
 }
 
 void AllReduce(Replicas replicas, AllReduceAlgorithm algorithm,

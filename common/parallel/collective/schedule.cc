@@ -38,33 +38,24 @@ void Scatter(int ranks, Visitor visit) {
   for (int to = 0; to < ranks; ++to) visit({0, to, to, to, MoveOp::kSum});
 }
 
-void Fan(int ranks, int step, int from, Visitor visit) {
-  for (int to = 0; to < ranks; ++to) {
-    if (to != from) visit({step, to, from, 0, MoveOp::kCopy});
-  }
-}
-
-// The move of rank `to` in a step of a ring in which rank r receives from r -
-// direction. Chunk c's sum begins at rank c and grows in ring order; it is
-// complete at the rank before c, from which the result goes round once more.
-Move RingMove(int ranks, int step, int to, int direction) {
-  const bool adds = step < ranks - 1;
-  const int round = adds ? step + 1 : step - (ranks - 1);
-  return {step, to, Modulo(to - direction, ranks),
-          Modulo(to - direction * round, ranks),
-          adds ? MoveOp::kAdd : MoveOp::kCopy};
-}
-
+// In step s rank r receives from r - 1, or from r + 1 in the other direction.
+// Chunk c's sum begins at rank c and grows in ring order; it is complete at the
+// rank before c, from which the result goes round once more.
+//
 // One direction after the other: if a rank has one link for both, as at a
 // switch, every link then serves a whole direction before the next one. Rank by
 // rank, each transfer would wait for its neighbour's, round the whole ring.
 void Ring(int ranks, bool both_directions, Visitor visit) {
   for (int step = 0; step < 2 * (ranks - 1); ++step) {
-    for (int to = 0; to < ranks; ++to) visit(RingMove(ranks, step, to, 1));
-    for (int to = 0; both_directions && to < ranks; ++to) {
-      Move back = RingMove(ranks, step, to, -1);
-      back.chunk += ranks;
-      visit(back);
+    const bool adds = step < ranks - 1;
+    const int round = adds ? step + 1 : step - (ranks - 1);
+    for (int way = 0; way < (both_directions ? 2 : 1); ++way) {
+      const int direction = way == 0 ? 1 : -1;
+      for (int to = 0; to < ranks; ++to) {
+        visit({step, to, Modulo(to - direction, ranks),
+               Modulo(to - direction * round, ranks) + way * ranks,
+               adds ? MoveOp::kAdd : MoveOp::kCopy});
+      }
     }
   }
 }
@@ -241,7 +232,9 @@ CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
       const int center = algorithm == AllReduceAlgorithm::kHost ? ranks : 0;
       return make(1, [=](Visitor visit) {
         visit({0, center, 0, 0, MoveOp::kSum});
-        Fan(ranks, 1, center, visit);
+        for (int to = 0; to < ranks; ++to) {
+          if (to != center) visit({1, to, center, 0, MoveOp::kCopy});
+        }
       });
     }
     case AllReduceAlgorithm::kRing:
