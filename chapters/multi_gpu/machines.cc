@@ -122,7 +122,7 @@ constexpr AllReduceAlgorithm kShown[] = {AllReduceAlgorithm::kStar,
 std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
   const absl::Status made = InitializeDevices("cpu:0,cpu:1");
   if (!made.ok()) throw std::runtime_error(std::string(made.message()));
-  const auto world = MpiWorld::Start({/*timeout_seconds=*/20}).value();
+  const auto world = MpiWorld::Start(/*timeout_seconds=*/20).value();
   const std::int64_t n = std::stoll(arguments[0]);
   int equal = 0;
   for (const AllReduceAlgorithm algorithm : kShown) {

@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Processes>> Processes::Start(
     return std::unique_ptr<Processes>(new Processes(nullptr));
   }
   absl::StatusOr<std::unique_ptr<MpiWorld>> world =
-      MpiWorld::Start({timeout_seconds});
+      MpiWorld::Start(timeout_seconds);
   if (!world.ok()) return world.status();
   return std::unique_ptr<Processes>(new Processes(*std::move(world)));
 }

@@ -114,7 +114,7 @@ Topology Cores(int processes, const Speed& speed) {
 }
 
 int Run() {
-  const absl::StatusOr<std::unique_ptr<MpiWorld>> started = MpiWorld::Start({});
+  const absl::StatusOr<std::unique_ptr<MpiWorld>> started = MpiWorld::Start();
   if (!started.ok()) {
     std::cerr << started.status().message() << "\n";
     return 1;

@@ -111,7 +111,7 @@ int Ranks(const std::string& what) {
   const std::vector<std::string> words = absl::StrSplit(what, ' ');
   const int each = std::stoi(words[0]);
   const bool by_mpi = words[1] == "mpi";
-  const auto world = MpiWorld::Start({.timeout_seconds = 30}).value();
+  const auto world = MpiWorld::Start(/*timeout_seconds=*/30).value();
   std::optional<AllReduceAlgorithm> algorithm;
   if (!by_mpi) algorithm = ParseAllReduceAlgorithm(words[1]).value();
   DataParallelOptions options;
@@ -158,7 +158,7 @@ int Ranks(const std::string& what) {
 
 // Process 1 has a bad label, or process 0 alone calls module().
 int MeetAFault(const std::string& fault) {
-  const auto world = MpiWorld::Start({.timeout_seconds = 3}).value();
+  const auto world = MpiWorld::Start(/*timeout_seconds=*/3).value();
   DataParallelOptions options;
   Join(*world, AllReduceAlgorithm::kSplit, &options);
   options.first_bucket_bytes = options.bucket_bytes = 500;
@@ -187,7 +187,7 @@ int MeetAFault(const std::string& fault) {
 int MeasureMemory() {
   constexpr int kLayers = 6;
   constexpr std::int64_t kWidth = 384, kRows = 5;
-  const auto world = MpiWorld::Start({.timeout_seconds = 30}).value();
+  const auto world = MpiWorld::Start(/*timeout_seconds=*/30).value();
   DataParallelOptions options;
   Join(*world, AllReduceAlgorithm::kSplit, &options);
   options.first_bucket_bytes = options.bucket_bytes = 4 * kWidth * kWidth;

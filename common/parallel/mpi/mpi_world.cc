@@ -288,9 +288,9 @@ int InitInTime(double timeout_seconds, int* level) {
 bool MpiWorld::BuiltIn() { return true; }
 
 absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(
-    const MpiOptions& options) {
+    double timeout_seconds) {
   int level = 0;
-  if (InitInTime(options.timeout_seconds, &level) != MPI_SUCCESS) {
+  if (InitInTime(timeout_seconds, &level) != MPI_SUCCESS) {
     return absl::FailedPreconditionError(
         "MPI does not start; is this the first MpiWorld of the process, and "
         "was the program started by mpirun?");
@@ -305,7 +305,8 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(
   int process = 0, processes = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &process);
   MPI_Comm_size(MPI_COMM_WORLD, &processes);
-  return std::unique_ptr<MpiWorld>(new MpiWorld(options, process, processes));
+  return std::unique_ptr<MpiWorld>(
+      new MpiWorld(timeout_seconds, process, processes));
 }
 
 MpiWorld::~MpiWorld() { MPI_Finalize(); }
@@ -348,12 +349,15 @@ Work MpiWorld::RunAsync(Collective collective, Replicas local,
       local[0].numel(),
       {},
       process_,
-      options_.timeout_seconds,
+      timeout_seconds_,
       NextTag(/*gathers=*/false,
               3 * static_cast<std::uint64_t>(local[0].numel()) +
                   static_cast<std::uint64_t>(collective)),
       during_};
-  stream_ = &CommunicationStream(local[0].device());
+  Stream& stream = CommunicationStream(local[0].device());
+  // MPI takes one call at a time.
+  if (stream_ != nullptr) stream.Wait(stream_->Record(), at);
+  stream_ = &stream;
   for (const Tensor& x : local) args.local.push_back(x.data());
   return RunOnOneStream(
       name, local,
@@ -374,7 +378,7 @@ std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t value,
   sent = value;
   values.assign(processes_, value);
   // Not MPI_Allgather, which does not tell which process is missing.
-  Requests requests(during_ + "comparing a number", options_.timeout_seconds,
+  Requests requests(during_ + "comparing a number", timeout_seconds_,
                     NextTag(/*gathers=*/true));
   for (int other = 0; other < processes_; ++other) {
     if (other == process_) continue;

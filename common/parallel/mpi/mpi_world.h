@@ -2,7 +2,7 @@
 // devices of all of them.
 //
 //   // mpirun -np 2 program, with two devices in each process
-//   absl::StatusOr<std::unique_ptr<MpiWorld>> world = MpiWorld::Start({});
+//   absl::StatusOr<std::unique_ptr<MpiWorld>> world = MpiWorld::Start();
 //   std::vector<Tensor> gradients = {Ones({3}, cpu0), Ones({3}, cpu1)};
 //   (*world)->AllReduceAsync(gradients, AllReduceAlgorithm::kSplit).Wait();
 //   // all four are 4
@@ -43,16 +43,13 @@
 
 namespace d2l {
 
-struct MpiOptions {
-  double timeout_seconds = 60;  // to start, 20 at least
-};
-
 class MpiWorld {
  public:
   // Starts MPI. If MPI lacks what is needed, the error says what to type. Ends
-  // the process, with a message, if the other processes do not start in time.
+  // the process, with a message, if the other processes do not start in time,
+  // for which they have 20 seconds at least.
   static absl::StatusOr<std::unique_ptr<MpiWorld>> Start(
-      const MpiOptions& options);
+      double timeout_seconds = 60);
   // Ends MPI, when all processes do so.
   ~MpiWorld();
   MpiWorld(const MpiWorld&) = delete;
@@ -95,12 +92,14 @@ class MpiWorld {
   [[noreturn]] static void Abort(int code);
 
  private:
-  MpiWorld(const MpiOptions& options, int process, int processes)
-      : options_(options), process_(process), processes_(processes) {}
+  MpiWorld(double timeout_seconds, int process, int processes)
+      : timeout_seconds_(timeout_seconds),
+        process_(process),
+        processes_(processes) {}
 
   int NextTag(bool gathers, std::uint64_t what = 0);
 
-  const MpiOptions options_;
+  const double timeout_seconds_;
   const int process_;
   const int processes_;
   std::string during_;

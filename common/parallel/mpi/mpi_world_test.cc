@@ -20,8 +20,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/child_process.h"
+#include "common/base/timer.h"
 #include "common/device/device_table.h"
+#include "common/device/event.h"
 #include "common/device/failure.h"
+#include "common/device/stream_stall.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/mpi/mpi_testing.h"
@@ -148,14 +151,31 @@ int LeaveOutACall(MpiWorld& world) {
   return 4;
 }
 
+// MPI takes one call at a time, also if the next begins on another device.
+int KeepTheOrder(MpiWorld& world) {
+  const Tensor first = TensorsOf(0, 1, 7)[0], then = TensorsOf(0, 2, 7)[1];
+  bool early = false;
+  {
+    const StreamStall stall(CurrentStream(Cpu(0)));
+    world.AllReduceAsync({&first, 1}, AllReduceAlgorithm::kSplit);
+    world.AllReduceAsync({&then, 1}, AllReduceAlgorithm::kSplit).Wait();
+    const Event end = CurrentStream(Cpu(1)).Record();
+    const Timer timer;
+    while (timer.Seconds() < 0.2 && !early) early = end.Query();
+  }
+  return !early && ToVector<float>(then)[0] == 2 * ValuesOf(1, 7)[0] ? 0 : 5;
+}
+
 int Ranks(const std::string& what) {
-  const auto world = MpiWorld::Start({.timeout_seconds = 5}).value();
+  const auto world = MpiWorld::Start(/*timeout_seconds=*/5).value();
   const std::vector<std::string> words = absl::StrSplit(what, ' ');
   int code = 0;
   if (words[0] == "compare") {
     code = CompareAlgorithms(*world, std::stoi(words[1])) == 0 ? 0 : 1;
   } else if (words[0] == "leave_out") {
     code = LeaveOutACall(*world);
+  } else if (words[0] == "order") {
+    code = KeepTheOrder(*world);
   } else {
     code = MeetAFault(*world, words[0]);
   }
@@ -172,6 +192,11 @@ TEST(MpiWorldTest, ProcessesGetTheBitsOfOneProcess) {
     EXPECT_EQ(run.exit_code, 0)
         << processes << " x " << each << ": " << run.output;
   }
+}
+
+TEST(MpiWorldTest, CallsKeepTheirOrderOnAnyDevices) {
+  const ProgramResult run = MpiRun(2, "order");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
 }
 
 TEST(MpiWorldTest, AProcessThatStopsIsNamed) {

@@ -41,7 +41,7 @@ int MpiWorld::StartedProcessOfMachine() {
 
 #ifndef D2L_MPI
 
-absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(const MpiOptions&) {
+absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(double) {
   return absl::FailedPreconditionError(absl::StrFormat(
       "%d processes were started together, and this program was built without "
       "MPI, so each would work alone: sudo apt-get install libopenmpi-dev "
