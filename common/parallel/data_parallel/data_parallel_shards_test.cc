@@ -29,6 +29,7 @@
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/data_parallel/data_parallel_testing.h"
+#include "common/profiler/race_checker.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -364,6 +365,30 @@ TEST(ShardsTest, ParametersAreNotThereAfterTheNextStep) {
   }
   net.module();
   BitsOf(parameters[0]);
+}
+
+// Of steps, Forward, and reads and writes of the module and the momentum; also
+// on devices without samples.
+TEST(ShardsTest, EventsOrderAllUsesOfMemory) {
+  for (const Shard shard : {Shard::kNone, Shard::kOptimizer, Shard::kGradients,
+                            Shard::kParameters}) {
+    for (const bool overlap : {true, false}) {
+      for (int n = 1; n <= static_cast<int>(Ids(4).size()); ++n) {
+        const RaceChecker checker;
+        DataParallel net(nn::Checkpoint(Mlp()), Ids(n),
+                         WithShard(shard, WithBuckets(200, overlap)));
+        for (const std::int64_t samples : {6, 2, 7}) {
+          const TestBatch batch = MakeBatch(samples, 1);
+          net.Step(batch.x, batch.labels, {0.1, 0.9});
+          const Saved saved(net);
+          net.Step(batch.x, batch.labels, {0.1, 0.9});
+          saved.Load(net);
+          net(batch.x);
+        }
+        EXPECT_EQ(checker.races().size(), 0u) << checker.Report();
+      }
+    }
+  }
 }
 
 // A label out of range on one device: no shard may look as if it were good.
