@@ -49,19 +49,6 @@ std::string Longest(const Chain& chain) {
              FormatDuration(longest->second.second));
 }
 
-std::string Part(const Chain& chain, const std::string& name) {
-  const auto found = chain.work.find(name);
-  if (found == chain.work.end()) return Say("the longest chain has none");
-  return Say("they are %s of the longest chain",
-             FormatDuration(found->second.second));
-}
-
-// "lesson.cc:12"
-std::string Line(SourceLocation at) {
-  const std::string text = at.ToString();
-  return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
-}
-
 double RoomSeconds(const Played& played) {
   double seconds = 0;
   for (const PlayedTimes& times : played.times) seconds += times.room;
@@ -261,7 +248,11 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
   }
   const auto add_faster = [&](const std::string& what,
                               const std::string& name) {
-    add(what, Faster(program, 2, name), machine, Part(chain, name));
+    const auto of = chain.work.find(name);
+    add(what, Faster(program, 2, name), machine,
+        of == chain.work.end() ? Say("the longest chain has none")
+                               : Say("they are %s of the longest chain",
+                                     FormatDuration(of->second.second)));
   };
   if (has(Kind::kCopy)) add_faster(Say("copies twice as fast"), "copy");
   if (has(Kind::kCallback)) {
@@ -286,9 +277,9 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
   std::vector<Change> without;
   std::set<std::string> lines;
   for (const PlayedRequest& wait : program.requests) {
-    if (wait.awaits.empty() || !lines.insert(wait.at.ToString()).second) {
-      continue;
-    }
+    if (wait.awaits.empty()) continue;
+    const std::string at = wait.at.ToString();
+    if (!lines.insert(at).second) continue;
     const Played other = Play(WithoutWaits(program, wait.at), machine);
     if (other.seconds >= seconds) continue;
     std::vector<double> sooner(program.streams.size(), 0);  // by stream
@@ -298,8 +289,9 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
       sooner[request.stream] = played.times[i].end - other.times[i].end;
     }
     const auto most = std::max_element(sooner.begin(), sooner.end());
+    // "lesson.cc:12"; npos + 1 is 0.
     without.push_back(
-        {Say("no wait in %s", Line(wait.at)), other.seconds,
+        {Say("no wait in %s", at.substr(at.rfind('/') + 1)), other.seconds,
          Say("%s idles %s behind it", program.streams[most - sooner.begin()],
              FormatDuration(*most))});
   }
