@@ -84,16 +84,13 @@ class Executor {
   Work Run() {
     const internal::PartOfRequest part;
     std::vector<Event> events(plan_.moves.size());
+    std::set<int> ranks;  // that make a move
     for (std::size_t i = 0; i < plan_.moves.size(); ++i) {
       const PlannedMove& planned = plan_.moves[i];
       Stream& stream = *streams_[planned.move.to];
       for (const int other : planned.waits) stream.Wait(events[other], at_);
       Make(planned.move);
       if (planned.awaited) events[i] = stream.Record();
-    }
-    // The ranks that make a move.
-    std::set<int> ranks;
-    for (const PlannedMove& planned : plan_.moves) {
       if (planned.move.to < plan_.ranks) ranks.insert(planned.move.to);
     }
     std::vector<std::pair<Device, Event>> done;
