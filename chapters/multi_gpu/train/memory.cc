@@ -31,19 +31,18 @@ class Layers {
       for (int i = 0; i < all->size(); ++i) y = Through((*all)[i], y);
       return y;
     }
-    const std::string name = layer.Name();
-    const std::set<std::string> need_input = {"Linear", "Conv2d", "MaxPool2d",
-                                              "BatchNorm2d", "Residual"};
+    // A checkpoint's own name is that of its module.
     const bool checkpoint = dynamic_cast<nn::Checkpoint*>(&layer) != nullptr;
+    const std::string name = checkpoint ? "Checkpoint" : layer.Name();
+    const std::set<std::string> need_input = {"Linear",    "Conv2d",
+                                              "MaxPool2d", "BatchNorm2d",
+                                              "Residual",  "Checkpoint"};
     Value y = {layer(x.of_one), /*kept=*/false};
     if (name == "Flatten") return {y.of_one, x.kept};
-    if (!x.kept && (checkpoint || need_input.count(name) > 0)) {
-      memory_.kept += Bytes(x);
-    }
-    if (!checkpoint && name == "ReLU") memory_.kept += Bytes(y);
-    if (!checkpoint && name == "Dropout") memory_.kept += Bytes(y);
+    if (!x.kept && need_input.count(name) > 0) memory_.kept += Bytes(x);
+    if (name == "ReLU" || name == "Dropout") memory_.kept += Bytes(y);
     // The outputs of two convolutions and of the two ReLUs.
-    if (!checkpoint && name == "Residual") memory_.kept += 4 * Bytes(y);
+    if (name == "Residual") memory_.kept += 4 * Bytes(y);
     y.kept = name == "ReLU" || name == "Residual";
     std::int64_t parameter = 0;  // the longest one's bytes
     for (const Tensor& p : nn::Parameters(layer)) {
