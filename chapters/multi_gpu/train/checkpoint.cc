@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
@@ -94,38 +93,32 @@ absl::Status RestoreState(const TrainingState& state, nn::Module& net,
         "--devices",
         state.generators.size(), devices.size()));
   }
-  safetensors::NamedTensors weights, momentum;
-  for (const auto& [name, tensor] : state.tensors) {
-    (absl::StartsWith(name, kMomentum) ? momentum : weights)[name] = tensor;
-  }
+  // What is no parameter's momentum stays in `weights`, as an unexpected key.
+  safetensors::NamedTensors weights = state.tensors;
+  std::vector<Tensor> momentum;
   const auto parameters = nn::NamedParameters(net);
+  for (const auto& [name, parameter] : parameters) {
+    const auto found = weights.find(kMomentum + name);
+    if (found == weights.end() || found->second.shape() != parameter.shape()) {
+      continue;
+    }
+    momentum.push_back(found->second);
+    weights.erase(found);
+  }
   // Momentum begins with the first step: all parameters have it, or none has.
   if (!momentum.empty() && momentum.size() != parameters.size()) {
     return absl::InvalidArgumentError(
         absl::StrFormat("it has the momentum of %d parameters, and %s has %d",
                         momentum.size(), net.Name(), parameters.size()));
   }
-  for (const auto& [name, parameter] : parameters) {
-    const auto found = momentum.find(kMomentum + name);
-    if (momentum.empty() || (found != momentum.end() &&
-                             found->second.shape() == parameter.shape())) {
-      continue;
-    }
-    return absl::InvalidArgumentError(
-        absl::StrFormat("it has no momentum of %s, of shape %s", name,
-                        parameter.shape().ToString()));
-  }
   const auto keys = nn::LoadStateDict(net, weights);
   if (!keys.ok()) return keys.status();
 
   const NoGradGuard guard;
-  std::size_t i = 0;
-  for (const auto& [name, parameter] : parameters) {
-    Tensor& buffer = sgd.momentum_buffers()[i++];
-    buffer = Tensor();
-    if (momentum.empty()) continue;
-    buffer = EmptyLike(parameter);
-    CopyTo(momentum[kMomentum + name], buffer);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Tensor& buffer = sgd.momentum_buffers()[i];
+    buffer = momentum.empty() ? Tensor() : EmptyLike(parameters[i].second);
+    if (buffer.defined()) CopyTo(momentum[i], buffer);
   }
   for (std::size_t device = 0; device < devices.size(); ++device) {
     SetGeneratorState(state.generators[device], devices[device]);

@@ -263,15 +263,15 @@ TEST(Checkpoint, AnotherNetworksStateChangesNothing) {
               HasSubstr("the momentum of 1 parameters, and Sequential has 4"));
   // As many, but of another parameter, or of another shape.
   for (const auto& [name, size] : {std::pair{"5.bias", 10}, {"4.bias", 9}}) {
-    EXPECT_THAT(refusal([&, name = name, size = size](TrainingState& s) {
-                  for (const char* key : {"1.weight", "1.bias", "4.weight"}) {
-                    s.tensors[absl::StrCat("momentum.", key)] =
-                        OnesLike(s.tensors[key]);
-                  }
-                  s.tensors[absl::StrCat("momentum.", name)] =
-                      Ones({size}, run.device);
-                }),
-                HasSubstr("no momentum of 4.bias"));
+    EXPECT_THAT(
+        refusal([&, name = name, size = size](TrainingState& s) {
+          for (const char* key : {"1.weight", "1.bias", "4.weight"}) {
+            s.tensors[absl::StrCat("momentum.", key)] =
+                OnesLike(s.tensors[key]);
+          }
+          s.tensors[absl::StrCat("momentum.", name)] = Ones({size}, run.device);
+        }),
+        HasSubstr("the momentum of 3 parameters, and Sequential has 4"));
   }
 }
 
