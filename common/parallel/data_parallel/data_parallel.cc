@@ -53,13 +53,6 @@ std::vector<Device> DevicesOf(const std::vector<int>& ids) {
   return devices;
 }
 
-std::vector<Tensor> WithoutNames(
-    const std::vector<std::pair<std::string, Tensor>>& named) {
-  std::vector<Tensor> tensors;
-  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
-  return tensors;
-}
-
 }  // namespace
 
 DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
@@ -92,7 +85,8 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
 
 void DataParallel::Replica::FindTensors() {
   parameters = nn::Parameters(*net);
-  state = WithoutNames(nn::NamedState(*net));
+  state.clear();
+  for (const auto& [name, x] : nn::NamedState(*net)) state.push_back(x);
 }
 
 void DataParallel::CheckOptions() {
@@ -274,9 +268,11 @@ void DataParallel::CopyToReplicas(SourceLocation at) {
     Scatter(at);
   }
   const auto kept = [&](const Replica& replica) {
-    std::vector<Tensor> all = WithoutNames(nn::NamedBuffers(*replica.net));
-    if (!shards_.empty()) return all;
-    all.insert(all.end(), replica.parameters.begin(), replica.parameters.end());
+    std::vector<Tensor> all;
+    if (shards_.empty()) all = replica.parameters;
+    for (const auto& [name, x] : nn::NamedBuffers(*replica.net)) {
+      all.push_back(x);
+    }
     return all;
   };
   const std::vector<Tensor> from = kept(replicas_[0]);
