@@ -382,7 +382,8 @@ std::string KeyAverages::BoundTable() const {
               rate(row.cost.bytes, rates && kind != BoundKind::kArithmetic),
               known ? absl::StrFormat("%.0f %%", 100 * row.bound_nanos / nanos)
                     : "-"}),
-        known ? "  " : "", known ? Translated(kBoundNames[static_cast<int>(kind)]) : "", "\n");
+        known ? "  " : "",
+        known ? Translated(kBoundNames[static_cast<int>(kind)]) : "", "\n");
   }
   for (const ProfiledDevice& device : devices_) {
     table += WrapText(device.peaks.ToText(device.device.ToString()));
