@@ -115,6 +115,14 @@ TEST(Lesson, TheLoopAndTheStackedProductAreEqual) {
   EXPECT_THAT(OneDevice().output, HasSubstr("\nTrue\n"));
 }
 
+// Sizes of small are smaller than those that a learner gets.
+TEST(Lesson, ReadsBurstsAtTheirOwnSize) {
+  const ProgramResult run =
+      RunProgram("chapters/profiling/lesson",
+                 {"--devices=cpu:0", "--cell=d2l/hw-bandwidth"});
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+}
+
 TEST(Lesson, WritesATraceAndAPage) {
   const std::string trace = ::testing::TempDir() + "/profiling.trace.json";
   const std::string page = ::testing::TempDir() + "/profiling.html";
