@@ -39,10 +39,13 @@ std::function<void()> Done(Device device, const std::function<void()>& work) {
 // Why calls may not return before the work is done.
 std::string WhyLate(const Timing& timing) {
   if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
+  const double percent =
+      100 * timing.enqueue.value.median / timing.completion.value.median;
+  if (percent < 50) return Say("Enqueueing took %.0f %% of the time.", percent);
   return Say(
       "Enqueueing took %.0f %% of the time: the device works nearly as fast as "
       "the front end enqueues, or its queue was full.",
-      100 * timing.enqueue.value.median / timing.completion.value.median);
+      percent);
 }
 
 // %% 004/In2, measured

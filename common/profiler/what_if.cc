@@ -220,8 +220,11 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
           ? Say("it is hidden behind the work")
           : Say("the front end takes %s of the longest chain",
                 FormatDuration(chain.front_end)));
-  add(Say("a wait for each operation"), WithWaits(program), machine,
-      Say("asking and work do not overlap"));
+  const PlayedProgram waits = WithWaits(program);
+  add(Say("a wait for each operation"), waits, machine,
+      Play(waits, machine).seconds > seconds
+          ? Say("enqueueing and work do not overlap")
+          : "");
   const int devices = static_cast<int>(recorded.devices.size());
   if (devices > 1) {
     add(Say("one device"), OnDevices(program, 1), machine);
@@ -237,7 +240,9 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
         RoomSeconds(queue < machine.queue ? Play(program, with) : played);
     if (queue == machine.queue || room == 0) continue;
     add(Say("a queue of %d", queue), program, with,
-        Say("the front end waits %s for room", FormatDuration(room)));
+        queue > machine.queue || Play(program, with).seconds > seconds
+            ? Say("the front end waits %s for room", FormatDuration(room))
+            : "");
   }
   if (has(Kind::kCopy, /*wait=*/true)) {
     PlayedProgram pinned = program;
@@ -327,7 +332,7 @@ std::string WhatIf::ToText() const {
   for (const Change& change : changes) {
     columns = std::max(columns, TextColumns(change.what));
   }
-  const int width = static_cast<int>(TextColumns(take)) + 2;
+  const int width = std::max(static_cast<int>(TextColumns(take)), 7) + 2;
   const auto add = [&](const std::string& first, const std::string& second,
                        const std::string& third) {
     absl::StrAppend(&text, Padded({"", first}, static_cast<int>(columns)),

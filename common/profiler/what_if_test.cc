@@ -89,6 +89,19 @@ TEST(WhatIfTest, TheTableRanksAndExplains) {
   EXPECT_THAT(text, HasSubstr("two H100, SIMULATED"));
 }
 
+TEST(WhatIfTest, AReasonForMoreTimeIsGivenOnlyForMore) {
+  RecordedProgram recorded;
+  recorded.program.requests = {Operation("matmul", 10, 0, {}, 1), Wait(0, 2)};
+  recorded.program.device_of = {0};
+  recorded.program.streams = {"cpu:0"};
+  recorded.devices = {Device(DeviceType::kCpu, 0)};
+  for (const WhatIf::Change& change : WhatIf(recorded, RoundPeaks()).changes) {
+    if (change.what != "a wait for each operation") continue;
+    EXPECT_EQ(change.seconds, 11);  // it waits already
+    EXPECT_EQ(change.because, "a chain of 1 matmul takes 10.0 s");
+  }
+}
+
 // Eight operations for one stream, all waited for together.
 PlayedProgram Independent() {
   PlayedProgram program;
