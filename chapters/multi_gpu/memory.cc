@@ -82,6 +82,8 @@ std::string TrainWithin(std::int64_t bytes, const nn::Module& net,
     Train(*OnDevices(nn::Clone(net, devices[0]), devices, shard), batch, 3);
   } catch (const OutOfMemoryError& error) {
     said = error.what();
+    // What follows counts this cell's own tensors, too.
+    said = said.substr(0, said.find(';')) + ".";
   }
   for (const Device device : devices) {
     Memory(device).SetMaxBytes(std::numeric_limits<std::int64_t>::max());
@@ -132,7 +134,7 @@ void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
       TrainWithin(bound, net, devices, Shard::kNone, batch);
   const std::string fits =
       TrainWithin(bound, net, devices, Shard::kParameters, batch);
-  std::cout << Wrap(said, "  ");
+  if (!said.empty()) std::cout << Wrap(said, "  ");
   cell.Claim("It does not fit whole, and trains sharded: in {} of the memory.",
              OnSeveral(Counted(!said.empty() && fits.empty(),
                                Say("%s a device, of which it has %s",

@@ -1,6 +1,7 @@
 #include "chapters/multi_gpu/train/memory.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -69,10 +70,20 @@ class Layers {
   bool first_ = true;  // the images need no gradient
 };
 
+// At most 9 columns: 1000.0 KiB and more are 1.0 MiB.
+std::string Short(std::int64_t bytes) {
+  const std::string text = FormatBytes(bytes);
+  if (text.size() <= 9) return text;
+  std::int64_t unit = 1024;
+  while (unit < bytes) unit *= 1024;
+  return FormatBytes(unit);
+}
+
 }  // namespace
 
 LayerMemory PredictLayers(nn::Module& net, const Tensor& sample,
                           std::int64_t samples) {
+  if (samples == 0) return {};
   const NoGradGuard guard;
   const bool training = net.training();
   net.Eval();
@@ -84,16 +95,21 @@ LayerMemory PredictLayers(nn::Module& net, const Tensor& sample,
 
 std::string MemoryTable(
     const std::vector<std::pair<std::string, MemoryUse>>& uses) {
-  std::string text = absl::StrCat(
-      Padded("", 18), Padded("parameters", -10), Padded("gradients", -10),
-      Padded("momentum", -10), Padded("activations", -12),
-      Padded("besides", -10), Padded("peak", -10), "\n");
+  std::size_t columns = 16;
+  for (const auto& [name, use] : uses) {
+    columns = std::max(columns, TextColumns(name));
+  }
+  const int width = static_cast<int>(columns);
+  std::string text =
+      absl::StrCat(Padded("", width + 2), Padded("parameters", -10),
+                   Padded("gradients", -10), Padded("momentum", -10),
+                   Padded("activations", -12), Padded("besides", -10),
+                   Padded("peak", -10), "\n");
   for (const auto& [name, use] : uses) {
     absl::StrAppendFormat(
-        &text, "  %s%10s%10s%10s%12s%10s%10s\n", Padded(name, 16),
-        FormatBytes(use.parameters), FormatBytes(use.gradients),
-        FormatBytes(use.optimizer), FormatBytes(use.activations),
-        FormatBytes(use.temporaries), FormatBytes(use.peak()));
+        &text, "  %s%10s%10s%10s%12s%10s%10s\n", Padded(name, width),
+        Short(use.parameters), Short(use.gradients), Short(use.optimizer),
+        Short(use.activations), Short(use.temporaries), Short(use.peak()));
   }
   return text;
 }

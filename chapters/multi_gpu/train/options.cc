@@ -73,8 +73,8 @@ ABSL_FLAG(std::string, save, "",
           "Example: --save=lenet.safetensors");
 ABSL_FLAG(std::string, resume, "",
           "Go on from this checkpoint, as if the training had never stopped. "
-          "Flags that are not given are those it was made with; --epochs, --lr "
-          "and --data_dir may be others.\n"
+          "Flags that change the numbers and are not given are those it was "
+          "made with; --epochs, --lr and --data_dir may be others.\n"
           "Example: --resume=lenet.safetensors");
 ABSL_FLAG(std::string, devices, "auto",
           "What to run on. auto: a GPU, or else all cores as cpu:0; with "
@@ -171,11 +171,13 @@ constexpr const char* kMayChange[] = {"epochs", "lr", "data_dir", "images"};
 absl::Status CheckRanges() {
   const absl::Status named = CheckNet();
   if (!named.ok()) return named;
+  const std::int64_t memory = absl::GetFlag(FLAGS_device_memory_mb);
   for (const auto& [flag, value] :
        {std::pair<std::string, std::int64_t>{"epochs",
                                              absl::GetFlag(FLAGS_epochs)},
         {"batch_size", absl::GetFlag(FLAGS_batch_size)},
         {"images", absl::GetFlag(FLAGS_images)},
+        {"device_memory_mb", memory == 0 ? 1 : memory},
         {"max_in_flight", absl::GetFlag(FLAGS_max_in_flight)},
         {"check_every", absl::GetFlag(FLAGS_check_every)}}) {
     if (value >= 1) continue;

@@ -133,6 +133,12 @@ absl::Status TakeShard(TrainOptions* options) {
             name, absl::GetFlag(FLAGS_allreduce)));
   }
   const auto devices = static_cast<int>(options->devices.size());
+  if (devices * options->processes == 1) {
+    return absl::InvalidArgumentError(
+        Say("--shard=%s asked for, which takes several devices; there is 1. "
+            "Say --num_gpus=2, or leave --shard out.",
+            name));
+  }
   if (name != "parameters" || options->processes == 1 || devices == 1) {
     return absl::OkStatus();
   }

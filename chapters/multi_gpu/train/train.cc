@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -68,7 +69,11 @@ struct Training {
                 {options.batch_size, /*shuffle=*/true, /*drop_last=*/false,
                  options.seed},
                 options.devices[0]),
-        test_batches(test_part, {256, /*shuffle=*/false}, options.devices[0]),
+        // Testing takes no more memory than a step.
+        test_batches(test_part,
+                     {std::min<std::int64_t>(256, options.batch_size),
+                      /*shuffle=*/false},
+                     options.devices[0]),
         view(std::cout, ProgressView::TerminalRows(),
              {options.epochs, data.training.size()}) {
     net.sgd().options() = {options.lr, options.momentum};
@@ -96,7 +101,7 @@ struct Training {
   DataLoader test_batches;
   ProgressView view;
   TrainingProgress progress;
-  std::vector<MemoryUse> memory;  // of the last step
+  std::vector<MemoryUse> memory;  // of the last step with a whole batch
   // With --save, the number of epochs at the last save of this run, if any.
   std::optional<std::size_t> saved_epoch;
 };
@@ -172,6 +177,22 @@ void EndNotFinite(const Training& t, double loss) {
       NotFiniteText(t.options, t.progress, loss, t.saved_epoch)));
 }
 
+std::int64_t WholeBatch(const Training& t) {
+  return std::min<std::int64_t>(t.options.batch_size, t.data.training.size());
+}
+
+// With --report_memory, remembers the memory of the last step if it is the last
+// one of an epoch with a whole batch.
+void NoteMemory(Training& t) {
+  const std::int64_t last = t.data.training.size() / WholeBatch(t);
+  if (t.batches.position().batch != last) return;
+  t.memory.clear();
+  for (std::size_t i = 0;
+       i < t.options.devices.size() && t.options.parallel.measure_memory; ++i) {
+    t.memory.push_back(t.net.memory(static_cast<int>(i)));
+  }
+}
+
 // False if a signal stops the training. All requested steps have finished.
 bool TrainEpoch(Training& t) {
   TrainingProgress& progress = t.progress;
@@ -183,6 +204,7 @@ bool TrainEpoch(Training& t) {
   while (!over && !stop) {
     const std::optional<Batch> batch = t.batches.Next();
     if (batch) in_flight.push_back(RequestStep(t, *batch));
+    if (batch) NoteMemory(t);
     over = !batch;
     const std::size_t most = t.options.parallel.max_in_flight;
     while (in_flight.size() > (over || stop ? 0 : most)) {
@@ -198,11 +220,6 @@ bool TrainEpoch(Training& t) {
       progress.seconds = seconds_before + timer.Seconds();
       t.view.Look(progress);
     }
-  }
-  t.memory.clear();
-  for (std::size_t i = 0;
-       i < t.options.devices.size() && t.options.parallel.measure_memory; ++i) {
-    t.memory.push_back(t.net.memory(static_cast<int>(i)));
   }
   for (const auto& [name, value] : nn::NamedState(t.net.module())) {
     if (IsFloatingPoint(value.dtype()) &&
@@ -309,11 +326,9 @@ absl::Status WriteFiles(Training& t) {
   return status;
 }
 
-// The memory of each device in the last step, measured and predicted.
+// The memory of each device in a step, measured and predicted.
 std::string MemoryText(Training& t) {
-  const std::int64_t samples =
-      (t.data.training.size() - 1) % t.options.batch_size + 1;
-  const std::vector<std::int64_t> sizes = t.net.ShareOf(samples).sizes;
+  const std::vector<std::int64_t> sizes = t.net.ShareOf(WholeBatch(t)).sizes;
   const Tensor one =
       Zeros({1, 1, kImageSide, kImageSide}, t.options.devices[0]);
   std::vector<std::pair<std::string, MemoryUse>> uses;
@@ -329,7 +344,9 @@ std::string MemoryText(Training& t) {
             layers.temporaries + (i > 0 ? 4 * one.numel() * sizes[i] : 0),
             t.options.momentum > 0));
   }
-  return MemoryTable(uses);
+  std::string table = MemoryTable(uses);
+  table.pop_back();  // Line ends it
+  return table;
 }
 
 // Returns the exit code.

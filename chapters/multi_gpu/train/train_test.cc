@@ -156,6 +156,29 @@ TEST_F(TrainTest, ShardsChangeNoBitAndMemoryIsReported) {
       Train(With(kSmall, {"--devices=cpu:0,cpu:1", "--shard=gradient"}));
   EXPECT_EQ(r.exit_code, 1);
   EXPECT_THAT(Unwrapped(r.output), HasSubstr("Say --shard=gradients."));
+  const ProgramResult one = Train(With(kSmall, {"--shard=gradients"}));
+  EXPECT_EQ(one.exit_code, 1);
+  EXPECT_THAT(Unwrapped(one.output), HasSubstr("there is 1. Say --num_gpus=2"));
+}
+
+// A whole batch, also if the last one of an epoch is not.
+TEST_F(TrainTest, ReportsTheMemoryOfAWholeBatch) {
+  std::vector<std::string> lines;
+  for (const char* images : {"--images=60", "--images=61", "--images=119"}) {
+    const ProgramResult r = Train({"--net=linear", "--batch_size=60", images,
+                                   "--epochs=1", "--report_memory"});
+    EXPECT_EQ(r.exit_code, 0) << r.output;
+    lines.push_back(r.output.substr(r.output.find("cpu:0, predicted")));
+    EXPECT_EQ(lines.back(), lines[0]);
+  }
+}
+
+// Testing is with batches that are not larger.
+TEST_F(TrainTest, TestsInTheMemoryOfAStep) {
+  const ProgramResult r =
+      Train({"--net=lenet", "--images=600", "--batch_size=16", "--epochs=1",
+             "--device_memory_mb=5"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
 }
 
 TEST_F(TrainTest, TakesNoMoreMemoryThanItMay) {
@@ -164,6 +187,7 @@ TEST_F(TrainTest, TakesNoMoreMemoryThanItMay) {
              "--device_memory_mb=64"});
   EXPECT_EQ(r.exit_code, 1);
   EXPECT_THAT(Unwrapped(r.output), HasSubstr("[out of memory]"));
+  EXPECT_EQ(Train({"--net=linear", "--device_memory_mb=-1"}).exit_code, 1);
 }
 
 // The signal may come at any time, also between two epochs.
