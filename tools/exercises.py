@@ -405,6 +405,9 @@ def main(arguments):
     language = options.lang
     try:
         return command(parser, options)
+    except BrokenPipeError:  # as behind `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except OSError as error:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
         return 1

@@ -2,6 +2,7 @@
 
 #include "chapters/multi_gpu/exercises/judges/what_to_shard.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -92,7 +93,7 @@ void JudgeWhatToShard(Judging& judging, WhatToShard* answer) {
   };
   for (int i = 0; i < 400; ++i) {
     Cluster c{};
-    c.devices = i % 40 == 0 ? 1 : pick(2, 9);
+    c.devices = i % 40 == 39 ? 1 : pick(2, 9);
     c.parameters = c.devices * 4 * pick(i % 50 == 1 ? 0 : 1000, 40'000'000);
     c.activations = pick(0, 2) * pick(0, c.parameters);
     // Just enough for one way to shard, or a byte too little, or anything.
@@ -100,6 +101,8 @@ void JudgeWhatToShard(Judging& judging, WhatToShard* answer) {
     c.memory = i % 3 == 0 ? pick(0, 4 * c.parameters + c.activations)
                           : needs.memory - i % 3 + 1;
     c.link = i % 4 == 0 ? needs.link - pick(0, 1) : pick(2, 4) * c.parameters;
+    c.memory = std::max<std::int64_t>(c.memory, 0);
+    c.link = std::max<std::int64_t>(c.link, 0);
     const Sharded expected = Expected(c), got = answer(c);
     if (got == expected) continue;
     judging.Wrong(
