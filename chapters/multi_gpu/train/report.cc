@@ -40,8 +40,13 @@ std::string HowMany(const TrainOptions& options, const Processes& processes) {
                          devices == 1 ? "" : "s");
 }
 
-// A checkpoint's description of its data, in the run's language.
+// A checkpoint's description of its data or processes, in the run's language.
 std::string InWords(const std::string& fingerprint) {
+  int processes = 0, devices = 0;
+  if (Language() != "en" && std::sscanf(fingerprint.c_str(), "%d %*s of %d",
+                                        &processes, &devices) == 2) {
+    return Say("%d processes of %d devices", processes, devices);
+  }
   long long images = 0;
   char hash[17] = "";
   return std::sscanf(fingerprint.c_str(), "%lld images with the SHA-256 %16s",

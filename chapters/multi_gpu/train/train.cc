@@ -302,7 +302,7 @@ absl::Status Resume(Training& t) {
   }
   if (t.progress.next.epoch >= t.options.epochs) {
     t.view.Line(Say("All its epochs are trained; for more, say --epochs=%d.",
-                    2 * t.options.epochs));
+                    2 * t.progress.next.epoch));
   }
   return absl::OkStatus();
 }

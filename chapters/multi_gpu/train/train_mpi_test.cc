@@ -179,9 +179,13 @@ TEST_F(TrainMpiTest, AnotherNumberOfRanksGoesOnWithAsManyDevices) {
               HasSubstr("made with 2 processes of 2 devices, and this is 4 "
                         "processes of 1 device: as many devices in all, so the "
                         "numbers stay the same"));
-  const ProgramResult one = Train({"--resume=" + file, "--epochs=3"});
+  const ProgramResult one =
+      Train({"--resume=" + file, "--epochs=3", "--lang=zh"});
   EXPECT_EQ(one.exit_code, 0) << one.output;
+  EXPECT_THAT(one.output, HasSubstr("制作它时是4个进程、每个1个设备"));
   EXPECT_EQ(InHex(file), Unbroken("cpu:0,cpu:1,cpu:2,cpu:3", "--epochs=3"));
+  EXPECT_THAT(Train({"--resume=" + file, "--epochs=1"}).output,
+              HasSubstr("say --epochs=6."));
 
   const ProgramResult three = RunCommand(
       Ranks(3, {"--resume=" + file, "--devices=cpu:0", "--epochs=4"}));
