@@ -188,7 +188,9 @@ absl::Status TakeDevices(TrainOptions* options) {
   if (!status.ok()) return status;
   const std::int64_t most = absl::GetFlag(FLAGS_device_memory_mb);
   for (const Device device : options->devices) {
-    if (most > 0) Memory(device).SetMaxBytes(most << 20);
+    if (most > 0) {
+      Memory(device).SetMaxBytes(std::min(most, std::int64_t{1} << 40) << 20);
+    }
   }
   options->parallel.max_in_flight = absl::GetFlag(FLAGS_max_in_flight);
   const std::string split = absl::GetFlag(FLAGS_split);
