@@ -131,7 +131,9 @@ std::string ToText(const std::vector<Group>& groups) {
   }
   if (legend.bound) parts.push_back(Say("| the bound asked for"));
   if (legend.logarithmic) parts.push_back(Say("a logarithmic scale"));
-  return parts.empty() ? text : text + Wrap(absl::StrJoin(parts, "; "), "  ");
+  return parts.empty()
+             ? text
+             : text + Wrap(absl::StrJoin(parts, Translated("; ")), "  ");
 }
 
 constexpr double kBars = 440;

@@ -207,7 +207,8 @@ std::vector<Bounds> UndisturbedPerRepeat(
 Phrase Figure::Name() const {
   Phrase name = label;
   if (place) {
-    name = Worded("%s, %s = %s", name, place->axis, absl::StrCat(place->value));
+    name = Worded("%s, %s = %s", name, place->axis,
+                  absl::StrFormat("%.10g", place->value));
   }
   if (!column.empty()) name = Worded("%s, %s", name, Phrase(column));
   return measured_on == "" ? name : Worded("%s (%s)", name, measured_on);

@@ -330,8 +330,11 @@ TEST(SureFrom, IsTheSmallestSizeFromWhichAllAreSure) {
 }
 
 TEST(Figure, NamesWhereItWasMeasured) {
-  const Figure figure = {"10 products", "enqueue", "cuda:1, logical", "s", {}};
+  Figure figure = {"10 products", "enqueue", "cuda:1, logical", "s", {}};
   EXPECT_EQ(figure.Name(), "10 products, enqueue (cuda:1, logical)");
+  figure.place = Place{"ones", 1 << 25};
+  EXPECT_EQ(figure.Name(),
+            "10 products, ones = 33554432, enqueue (cuda:1, logical)");
   EXPECT_EQ(Known("bound", "s", 1).Name(), "bound");
 }
 

@@ -183,7 +183,8 @@ std::string FiguresText(const CellResult& cell) {
   std::string text = Say("median [95 %% interval]") + "\n";
   for (const Figure& figure : cell.figures) {
     const std::string name = figure.Name().shown;
-    const std::string value = FormatSummary(figure.value, figure.unit);
+    const std::string value =
+        FormatSummary(figure.value, Translated(figure.unit));
     const std::size_t used = TextColumns(name) + TextColumns(value);
     if (used + 2 <= width) {
       absl::StrAppend(&text, name, std::string(width - used, ' '), value, "\n");
