@@ -320,7 +320,8 @@ TEST(ParallelForTest, TheCallerWaitsForALatePart) {
 }
 
 TEST(ParallelForTest, AStreamThatFindsTheTeamBusyComputesAlone) {
-  auto pool = std::make_shared<ThreadPool>(3);
+  // a's worker and two helpers, which may take both parts, leave a core to b.
+  auto pool = std::make_shared<ThreadPool>(4);
   CpuStream a(kDevice, 0, StreamOptions(), pool);
   CpuStream b(kDevice, 1, StreamOptions(), pool);
   std::atomic<int> in_a{0};
@@ -409,8 +410,10 @@ class DeviceTeamTest : public testing::Test {
 };
 
 TEST_F(DeviceTeamTest, StreamsOfADeviceShareIt) {
-  const std::unique_ptr<Stream> a = Make(50, 3);
-  const std::unique_ptr<Stream> b = Make(50, 3);
+  // Of four cores a's worker and two helpers, which may take both parts, leave
+  // one to b.
+  const std::unique_ptr<Stream> a = Make(50, 4);
+  const std::unique_ptr<Stream> b = Make(50, 4);
   const std::unique_ptr<Stream> other = Make(51, 2);
   const std::unique_ptr<Stream> single = Make(52, 1);
   EXPECT_GT(Parts(*a), 1u);
