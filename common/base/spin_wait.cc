@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-
-#include "common/base/machine.h"
+#include <thread>
 
 namespace d2l {
 
@@ -17,11 +16,8 @@ std::int64_t SpinWait::ProcessNanos() {
 }
 
 void SpinWait::LoseCore(std::int64_t away_nanos, std::int64_t run_nanos) {
-  // Not a static variable: a child must not wait for the parent's threads.
-  static std::atomic<int> cores{0};
-  if (cores.load(std::memory_order_relaxed) == 0) {
-    cores.store(UsableCores(), std::memory_order_relaxed);
-  }
+  // A quota of cores is not asked for: with one, others seem to use the rest.
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   if (!IsCrowded(away_nanos, run_nanos, cores)) return;
   const std::int64_t last = crowded_nanos_.load(std::memory_order_relaxed);
   const bool again =
