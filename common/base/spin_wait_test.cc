@@ -1,16 +1,11 @@
 #include "common/base/spin_wait.h"
 
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <cstdint>
 #include <thread>
-#include <vector>
 
-#include "common/base/machine.h"
+#include "common/base/busy_cores_testing.h"
 #include "common/base/timer.h"
 
 namespace d2l {
@@ -35,31 +30,9 @@ TEST(SpinWait, EndsWhenItsTimeIsOver) {
   EXPECT_LT(timer.Seconds(), 60);
 }
 
-// Processes that use all cores.
-class OtherPrograms {
- public:
-  OtherPrograms() {
-    for (int i = UsableCores(); i > 0; --i) {
-      pids_.push_back(fork());
-      if (pids_.back() != 0) continue;
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      for (volatile int spin = 0;;) spin = 0;
-    }
-  }
-  ~OtherPrograms() {
-    for (const pid_t pid : pids_) {
-      kill(pid, SIGKILL);
-      waitpid(pid, nullptr, 0);
-    }
-  }
-
- private:
-  std::vector<pid_t> pids_;
-};
-
 TEST(SpinWait, SleepsAtOnceWhenACoreWasLostToAnotherProgram) {
   {
-    const OtherPrograms others;
+    const BusyCores others(/*programs_per_core=*/1);
     // Repeated if it took so long that threads may poll again by then.
     for (int i = 0; i < 100; ++i) {
       AwaitFreeCores();

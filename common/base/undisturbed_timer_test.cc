@@ -1,15 +1,12 @@
 #include "common/base/undisturbed_timer.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <optional>
 #include <vector>
 
-#include "common/base/machine.h"
+#include "common/base/busy_cores_testing.h"
 
 namespace d2l {
 namespace {
@@ -97,32 +94,8 @@ double ThreadSeconds() {
          1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Two other programs for each core.
-class BusyMachine {
- public:
-  BusyMachine() {
-    for (int i = 0; i < 2 * UsableCores(); ++i) {
-      const pid_t child = fork();
-      if (child == 0) {
-        for (;;) {
-        }
-      }
-      if (child > 0) children_.push_back(child);
-    }
-  }
-  ~BusyMachine() {
-    for (const pid_t child : children_) {
-      kill(child, SIGKILL);
-      waitpid(child, nullptr, 0);
-    }
-  }
-
- private:
-  std::vector<pid_t> children_;
-};
-
 TEST(UndisturbedTimer, KnowsWhatAThreadDidBesideOtherPrograms) {
-  const BusyMachine others;
+  const BusyCores others(/*programs_per_core=*/2);
   const UndisturbedTimer timer;
   const double begin = ThreadSeconds();
   while (ThreadSeconds() - begin < 0.05) {
