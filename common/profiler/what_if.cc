@@ -201,11 +201,14 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
   const Played played = Play(program, machine);
   const Chain chain = ChainOf(program, played);
   seconds = played.seconds;
-  const auto add = [&](std::string what, const PlayedProgram& changed,
-                       const PlayedMachine& on, std::string because = "") {
-    const Played other = Play(changed, on);
+  const auto add_played = [&](std::string what, const PlayedProgram& changed,
+                              const Played& other, std::string because = "") {
     if (because.empty()) because = Longest(ChainOf(changed, other));
     changes.push_back({std::move(what), other.seconds, std::move(because)});
+  };
+  const auto add = [&](std::string what, const PlayedProgram& changed,
+                       const PlayedMachine& on, std::string because = "") {
+    add_played(std::move(what), changed, Play(changed, on), std::move(because));
   };
   const auto has = [&](Kind kind, bool wait = false) {
     return std::any_of(program.requests.begin(), program.requests.end(),
@@ -215,16 +218,18 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
   };
 
   const PlayedProgram free = WithFreeRequests(program);
-  add(Say("enqueueing free"), free, machine,
-      Play(free, machine).seconds > 0.98 * seconds
-          ? Say("it is hidden behind the work")
-          : Say("the front end takes %s of the longest chain",
-                FormatDuration(chain.front_end)));
+  const Played freely = Play(free, machine);
+  add_played(Say("enqueueing free"), free, freely,
+             freely.seconds > 0.98 * seconds
+                 ? Say("it is hidden behind the work")
+                 : Say("the front end takes %s of the longest chain",
+                       FormatDuration(chain.front_end)));
   const PlayedProgram waits = WithWaits(program);
-  add(Say("a wait for each operation"), waits, machine,
-      Play(waits, machine).seconds > seconds
-          ? Say("enqueueing and work do not overlap")
-          : "");
+  const Played waiting = Play(waits, machine);
+  add_played(Say("a wait for each operation"), waits, waiting,
+             waiting.seconds > seconds
+                 ? Say("enqueueing and work do not overlap")
+                 : "");
   const int devices = static_cast<int>(recorded.devices.size());
   if (devices > 1) {
     add(Say("one device"), OnDevices(program, 1), machine);
@@ -236,11 +241,13 @@ WhatIf::WhatIf(RecordedProgram of, const Peaks& here)
   for (const std::int64_t queue : {std::int64_t{16}, machine.queue * 16}) {
     PlayedMachine with = machine;
     with.queue = queue;
-    const double room =
-        RoomSeconds(queue < machine.queue ? Play(program, with) : played);
-    if (queue == machine.queue || room == 0) continue;
-    add(Say("a queue of %d", queue), program, with,
-        queue > machine.queue || Play(program, with).seconds > seconds
+    if (queue == machine.queue) continue;
+    const Played other = Play(program, with);
+    const double room = RoomSeconds(queue < machine.queue ? other : played);
+    if (room == 0) continue;
+    add_played(
+        Say("a queue of %d", queue), program, other,
+        queue > machine.queue || other.seconds > seconds
             ? Say("the front end waits %s for room", FormatDuration(room))
             : "");
   }
