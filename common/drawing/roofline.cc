@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
 #include <string>
 
 #include "common/base/console/format.h"
@@ -39,8 +38,8 @@ Drawing DrawRoofline(const Profile& profile, const Phrase& name) {
     most_bytes = std::max(most_bytes, row.cost.bytes / row.measured_calls);
   }
   const Bandwidth* const slowest = &peaks.BandwidthOf(most_bytes);
-  for (const Bandwidth* memory :
-       std::set<const Bandwidth*>{&peaks.bandwidths.front(), slowest}) {
+  const Bandwidth* const fastest = &peaks.bandwidths.front();
+  for (const Bandwidth* memory : {slowest, fastest}) {
     const double top = peaks.flop_per_second / 1e9;
     const double slope = memory->bytes_per_second / 1e9, ridge = top / slope;
     const double end = memory == slowest ? std::max(to, 2 * ridge) : ridge;
@@ -48,6 +47,7 @@ Drawing DrawRoofline(const Profile& profile, const Phrase& name) {
         Worded("%s, %s GB/s", Phrase(memory->name), FormatNumber(slope)),
         {from, std::max(from, ridge), std::max(from, end)},
         {std::min(top, slope * from), top, top});
+    if (slowest == fastest) break;
   }
   return plot.Draw(name);
 }

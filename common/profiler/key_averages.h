@@ -78,8 +78,8 @@ struct KeyAverage {
   // devices' peaks need for these, if the peaks were measured.
   OpCost cost;
   double bound_nanos = 0;
-  std::array<std::int64_t, std::size(kBoundNames)> bounds =
-      {};  // how many of each kind
+  // How many of each kind of bound.
+  std::array<std::int64_t, std::size(kBoundNames)> bounds = {};
 
   // The bound of most of these calls.
   BoundKind bound() const;

@@ -184,11 +184,11 @@ std::int64_t WholeBatch(const Training& t) {
 // With --report_memory, remembers the memory of the last step if it is the last
 // one of an epoch with a whole batch.
 void NoteMemory(Training& t) {
+  if (!t.options.parallel.measure_memory) return;
   const std::int64_t last = t.data.training.size() / WholeBatch(t);
   if (t.batches.position().batch != last) return;
   t.memory.clear();
-  for (std::size_t i = 0;
-       i < t.options.devices.size() && t.options.parallel.measure_memory; ++i) {
+  for (std::size_t i = 0; i < t.options.devices.size(); ++i) {
     t.memory.push_back(t.net.memory(static_cast<int>(i)));
   }
 }
@@ -203,8 +203,10 @@ bool TrainEpoch(Training& t) {
   bool over = false, stop = false;
   while (!over && !stop) {
     const std::optional<Batch> batch = t.batches.Next();
-    if (batch) in_flight.push_back(RequestStep(t, *batch));
-    if (batch) NoteMemory(t);
+    if (batch) {
+      in_flight.push_back(RequestStep(t, *batch));
+      NoteMemory(t);
+    }
     over = !batch;
     const std::size_t most = t.options.parallel.max_in_flight;
     while (in_flight.size() > (over || stop ? 0 : most)) {
