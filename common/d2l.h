@@ -23,7 +23,6 @@
 #include "common/drawing/timeline.h"                      // IWYU pragma: export
 #include "common/graph/captured.h"                        // IWYU pragma: export
 #include "common/graph/ir.h"                              // IWYU pragma: export
-#include "common/graph/language/language.h"               // IWYU pragma: export
 #include "common/graph/passes/passes.h"                   // IWYU pragma: export
 #include "common/graph/program_graph.h"                   // IWYU pragma: export
 #include "common/graph/trace.h"                           // IWYU pragma: export

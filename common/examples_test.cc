@@ -54,7 +54,6 @@
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
 #include "common/graph/ir.h"
-#include "common/graph/language/language.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/program_graph.h"
 #include "common/graph/saved/saved.h"
@@ -794,22 +793,6 @@ TEST_F(ExamplesTest, Programs) {
       });
       // End of example
     }
-  }
-  {
-    // Example of common/graph/language/language.h
-    const std::string text =
-        "def add(a, b):\n"
-        "    return a + b\n"
-        "print(add(add(1, 2), add(3, 4)))\n";
-    ir::Graph program = language::Compile(text, "add.py").value();
-    ir::Inline(program);
-    std::cout << language::ToPython(program);  // print((1 + 2) + (3 + 4))
-    ir::Fold(program);
-    std::cout << language::ToPython(program);  // print(10)
-    std::cout << language::Run(program);       // 10
-    // End of example
-    EXPECT_EQ(language::ToPython(program), "print(10)\n");
-    EXPECT_EQ(language::Run(program), "10\n");
   }
 }
 

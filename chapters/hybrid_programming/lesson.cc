@@ -10,10 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "chapters/hybrid_programming/programs.h"
 #include "common/d2l.h"
+#include "common/graph/generated/load_cpp.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::hybrid_programming {
@@ -120,41 +124,89 @@ void PrintFrameworks() {
   }
 }
 
+// Claims what the compiler leaves of the program, and how fast that is.
+void ClaimOptimised(Cell& cell, const Judgement& left, const Judgement& faster,
+                    const std::string& because) {
+  cell.Claim("-O2 leaves {} instructions.", left, because);
+  cell.Claim("With -O2 the program runs {} as fast as with -O0.", faster,
+             because);
+}
+
+// Judges the program as it is written (-O0) and optimised (-O2). The control is
+// what the compiler makes of the constant alone.
+absl::Status JudgeOptimised(Cell& cell, const std::string& prog,
+                            int (*as_written)(), int (*optimised)()) {
+  const TemporaryDirectory directory;
+  const auto compiled = [&](const std::string& text, const char* level) {
+    return ir::MachineInstructions(text, {level, "-fPIC"}, {directory.path()});
+  };
+  const auto all = compiled(prog, "-O0"), left = compiled(prog, "-O2");
+  const auto constant =
+      compiled("extern \"C\" int evoke() { return 10; }\n", "-O2");
+  for (const auto& instructions : {all, left, constant}) {
+    if (!instructions.ok()) return instructions.status();
+  }
+  const int n = cell.BySize(10'000, 1'000'000, 1'000'000);
+  const Timings t = cell.TimeInterleaved(
+      {{"-O0", {}, Loop(n, [as_written] { as_written(); })},
+       {"-O2", {}, Loop(n, [optimised] { optimised(); })}});
+  const std::string text = absl::StrJoin(*left, "; ");
+  if (cell.verbose()) std::cout << absl::StrJoin(*all, "\n") << "\n";
+  std::cout << "-O0:     " << Say("%d instructions", all->size()) << "\n"
+            << "-O2:     " << text << "\n";
+  ClaimOptimised(
+      cell,
+      Counted(*left == *constant,
+              Say("-O0: %d; return 10: %d", all->size(), constant->size()),
+              absl::StrCat(left->size())),
+      Faster(t["-O2"], t["-O0"], kClearly),
+      Say("-O2 leaves %s, and a call takes %s with -O0 and %s with -O2.", text,
+          Each(t["-O0"].completion, n), Each(t["-O2"].completion, n)));
+  return absl::OkStatus();
+}
+
+// Traces the program with tensors, and judges what the passes leave of it.
+void JudgeTraced(Cell& cell) {
+  const auto evoke = [](const std::vector<Tensor>&) {
+    return FancyFunc(OneToFour(1, TryGpu()));
+  };
+  ir::Graph program = ir::Trace(evoke, {}, {"evoke"});
+  const int traced = ir::CountOperations(program);
+  if (cell.verbose()) std::cout << ir::ToText(program, /*with_lines=*/false);
+  ir::Optimize(program);
+  const std::string text = ir::ToText(program, /*with_lines=*/false);
+  std::cout << "\n" << text << "\n";
+  cell.Check(Item(ir::Run(program, {})[0]) == 10, "the traced program");
+  const int left = ir::CountOperations(program);
+  cell.Claim(
+      "The passes leave {} of the traced program's operations.",
+      Counted(left == 0, Say("as traced: %d", traced), absl::StrCat(left)),
+      Say("The program above has them: no pass could compute them "
+          "before it runs."));
+}
+
 // %% 001/c2, measured
-// language::Compile: common/graph/language/language.h; PrintFrameworks stands
-// above this cell.
+// CompileText: chapters/hybrid_programming/programs.cc. PrintFrameworks and
+// what judges stand above this cell.
 void C2(Cell& cell) {
   const std::string prog = EvokeStr();
   std::cout << prog;
-  const ir::Graph y = language::Compile(prog, "prog.py", TryGpu()).value();
-  ir::Graph rewritten = y;
-  std::cout << Padded("Inline:", 9);
-  ir::Inline(rewritten);
-  std::cout << language::ToPython(rewritten);
-  const std::int64_t bytes = ir::Optimize(rewritten).back().peak_bytes;
-  std::cout << Padded("Fold:", 9) << language::ToPython(rewritten);
-  std::cout << Padded("Output:", 9) << language::Run(rewritten) << "\n";
+  const absl::StatusOr<int (*)()> y = CompileText(prog, "-O0");
+  const absl::StatusOr<int (*)()> optimised = CompileText(prog, "-O2");
+  absl::Status status = optimised.status();
+  if (y.ok() && optimised.ok()) {
+    std::cout << Padded("Output:", 9) << (*y)() << "\n";
+    cell.Check((*y)() == 10 && (*optimised)() == 10, "the compiled program");
+    status = JudgeOptimised(cell, prog, *y, *optimised);
+  }
+  if (!status.ok()) {
+    const Judgement unknown = {Verdict::kInconclusive, "?",
+                               Say("not measured")};
+    ClaimOptimised(cell, unknown, unknown,
+                   Say("Nothing was compiled: %s.", status.message()));
+  }
+  JudgeTraced(cell);
   PrintFrameworks();
-  cell.Check(language::Run(y) == "10\n" && language::Run(rewritten) == "10\n",
-             "what the programs print");
-
-  const int calls = language::CountCalls(y);
-  const int calls_left = language::CountCalls(rewritten);
-  cell.Claim("The program makes {} calls; rewritten, it makes none.",
-             Counted(calls == 4 && calls_left == 0,
-                     Say("rewritten: %d", calls_left), absl::StrCat(calls)));
-  cell.Claim("Its sums take {} of memory; rewritten, it needs none.",
-             Counted(ir::PeakBytes(y) > 0 && bytes == 0,
-                     Say("rewritten: %s", FormatBytes(bytes)),
-                     FormatBytes(ir::PeakBytes(y))));
-  const Timings t = cell.TimeInterleaved(
-      {{"as written", {TryGpu()}, Loop(100, [&] { language::Run(y); })},
-       {"rewritten", {TryGpu()}, Loop(100, [&] {
-          language::Run(rewritten);
-        })}});
-  cell.Claim("Rewritten, the program runs {} as fast.",
-             Faster(t["rewritten"], t["as written"], kClearly),
-             Say("Printing takes longer than its additions."));
 }
 // %%
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/cell.h"
 
@@ -30,8 +31,11 @@ ir::Graph TraceAndOptimize(const ir::TensorFunction& function,
 // Options for an ir::Captured that runs generated C++.
 ir::CapturedOptions GenerateCpp();
 
-// The text of a program, in Python (001/c2).
+// The text of a program, in C++ (001/c2), and its function evoke, compiled at
+// this level of optimisation: "-O0", "-O2".
 std::string EvokeStr();
+absl::StatusOr<int (*)()> CompileText(const std::string& prog,
+                                      const std::string& level);
 
 // Layers of n, n/2, n/4 and 2 (d2l 13.1, where n is 512). CompiledMlp's has
 // been called once, and is compiled.

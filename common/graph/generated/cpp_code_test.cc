@@ -225,7 +225,7 @@ TEST(CppCodeTest, SaysWhyItIsNotGenerated) {
   Captured without(two, Generating());
   ASSERT_EQ(unsetenv("CXX"), 0);
   EXPECT_THAT(without.not_generated(),
-              HasSubstr("no no-such-compiler in PATH"));
+              HasSubstr("no no-such-compiler, which CXX names"));
   EXPECT_THAT(without.generated_source(), HasSubstr("relu("));
   EXPECT_EQ(Texts(without.Run({x})), Texts({Relu(x + 1)}));
 }

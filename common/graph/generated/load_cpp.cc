@@ -15,13 +15,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/child_process.h"
+#include "common/base/console/language.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/files/sha256.h"
 
@@ -74,10 +78,16 @@ absl::StatusOr<Compiler> FindCompiler(double seconds_limit) {
                      result.failure);
     }
   }
-  return Refusal("there is no C++ compiler: no ",
-                 absl::StrJoin(candidates, ", "), " in PATH",
-                 wanted.empty() ? "; install g++, or set CXX to a compiler"
-                                : "; unset CXX, or set it to a compiler");
+  if (!wanted.empty()) {
+    return Refusal(
+        Say("there is no C++ compiler: no %s, which CXX names; unset CXX, or "
+            "set it to a compiler",
+            wanted));
+  }
+  return Refusal(
+      Say("there is no C++ compiler: no %s in PATH; install g++, or set CXX to "
+          "a compiler",
+          absl::StrJoin(candidates, ", ")));
 }
 
 // Makes the directory if needed, and checks that it is this user's.
@@ -133,42 +143,41 @@ std::string FirstLine(const std::string& output) {
   return absl::StrCat(": ", error == lines.end() ? lines[0] : *error);
 }
 
-// Compiles the source to the file `to`.
-absl::Status Compile(const Compiler& compiler, const std::string& source,
-                     const std::vector<std::string>& flags,
-                     const std::string& to, double seconds_limit) {
+// Returns what the compiler makes of the source. It works in the directory.
+absl::StatusOr<std::string> Compile(const Compiler& compiler,
+                                    const std::string& source,
+                                    const std::vector<std::string>& flags,
+                                    const std::string& directory,
+                                    double seconds_limit) {
   // Uses a folder of its own: another process may compile the same source.
-  std::string folder = to + ".XXXXXX";
+  std::string folder = directory + "/compile.XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {
-    return Refusal("nothing can be written to the cache directory ",
-                   fs::path(to).parent_path().string(), ": ",
-                   std::strerror(errno),
+    return Refusal("nothing can be written to the cache directory ", directory,
+                   ": ", std::strerror(errno),
                    "; set D2L_CACHE_DIRECTORY to another");
   }
-  const std::string in = folder + "/source.cc";
-  const std::string out = folder + "/object.so";
-  const auto compile = [&]() -> absl::Status {
-    const absl::Status written = WriteAtomically(in, source);
-    if (!written.ok()) return written;
-    std::vector<std::string> command = compiler.command;
-    command.insert(command.end(), flags.begin(), flags.end());
-    command.insert(command.end(), {"-o", out, in});
-    const ProgramResult result = RunFor(command, seconds_limit);
-    if (!result.failure.empty()) {
-      return Refusal("the compiler ", absl::StrJoin(compiler.command, " "), " ",
-                     result.failure, FirstLine(result.output));
-    }
-    const std::string object = ReadFile(out);
-    if (object.empty()) {
-      return Refusal("the compiler ", absl::StrJoin(compiler.command, " "),
-                     " has made nothing");
-    }
-    return WriteAtomically(to, object);
+  const absl::Cleanup remove = [&] {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
   };
-  const absl::Status status = compile();
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  return status;
+  const std::string in = folder + "/source.cc";
+  const std::string out = folder + "/output";
+  const absl::Status written = WriteAtomically(in, source);
+  if (!written.ok()) return written;
+  std::vector<std::string> command = compiler.command;
+  command.insert(command.end(), flags.begin(), flags.end());
+  command.insert(command.end(), {"-o", out, in});
+  const ProgramResult result = RunFor(command, seconds_limit);
+  if (!result.failure.empty()) {
+    return Refusal("the compiler ", absl::StrJoin(compiler.command, " "), " ",
+                   result.failure, FirstLine(result.output));
+  }
+  std::string output = ReadFile(out);
+  if (output.empty()) {
+    return Refusal("the compiler ", absl::StrJoin(compiler.command, " "),
+                   " has made nothing");
+  }
+  return output;
 }
 
 }  // namespace
@@ -196,9 +205,11 @@ absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
   std::error_code none;
   result.from_cache = fs::exists(path, none);
   if (!result.from_cache) {
-    const absl::Status status =
-        Compile(*compiler, source, flags, path, options.seconds_limit);
-    if (!status.ok()) return status;
+    const absl::StatusOr<std::string> object =
+        Compile(*compiler, source, flags, *directory, options.seconds_limit);
+    if (!object.ok()) return object.status();
+    const absl::Status written = WriteAtomically(path, *object);
+    if (!written.ok()) return written;
   }
   result.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (result.handle == nullptr) {
@@ -208,6 +219,30 @@ absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
                    dlerror());
   }
   return result;
+}
+
+absl::StatusOr<std::vector<std::string>> MachineInstructions(
+    const std::string& source, std::vector<std::string> flags,
+    const LoadCppOptions& options) {
+  const absl::StatusOr<std::string> directory =
+      Directory(options.cache_directory);
+  if (!directory.ok()) return directory.status();
+  const absl::StatusOr<Compiler> compiler = FindCompiler(options.seconds_limit);
+  if (!compiler.ok()) return compiler.status();
+  flags.push_back("-S");
+  const absl::StatusOr<std::string> assembly =
+      Compile(*compiler, source, flags, *directory, options.seconds_limit);
+  if (!assembly.ok()) return assembly.status();
+  std::vector<std::string> instructions;
+  for (absl::string_view line : absl::StrSplit(*assembly, '\n')) {
+    // A label begins its line, a directive begins with a dot, and a comment
+    // with # or, on ARM, with //.
+    if (line.empty() || !absl::ascii_isspace(line[0])) continue;
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || absl::StrContains(".#/", line[0])) continue;
+    instructions.push_back(absl::StrReplaceAll(line, {{"\t", " "}}));
+  }
+  return instructions;
 }
 
 }  // namespace d2l::ir

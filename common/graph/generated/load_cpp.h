@@ -45,6 +45,12 @@ absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
                                     const std::vector<std::string>& flags,
                                     const LoadCppOptions& options);
 
+// The machine instructions that the compiler makes of the source, a line each:
+// "movl $10, %eax". They are not cached, and -shared has no meaning for them.
+absl::StatusOr<std::vector<std::string>> MachineInstructions(
+    const std::string& source, std::vector<std::string> flags,
+    const LoadCppOptions& options);
+
 }  // namespace d2l::ir
 
 #endif  // D2L_COMMON_GRAPH_GENERATED_LOAD_CPP_H_

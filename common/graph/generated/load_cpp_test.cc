@@ -25,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 const std::vector<std::string>& Flags() {
@@ -122,6 +124,30 @@ TEST_F(LoadCppTest, OtherFlagsAndCompilersAreOtherFiles) {
   EXPECT_EQ(Files().size(), 3u);
 }
 
+// An instruction that would only set the number, if one adds up two numbers.
+TEST_F(LoadCppTest, MachineInstructionsAreThoseOfTheOptimisedProgram) {
+  const auto instructions = [this](const std::string& source,
+                                   const char* level) {
+    const absl::StatusOr<std::vector<std::string>> made =
+        MachineInstructions(source, {level}, options_);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return made.value_or(std::vector<std::string>());
+  };
+  const std::string sum =
+      "static int add(int a, int b) { return a + b; }\n"
+      "extern \"C\" int number() { return add(30, 41); }\n";
+  const std::vector<std::string> optimised = instructions(sum, "-O2");
+  EXPECT_THAT(optimised, Contains(HasSubstr("71")));
+  EXPECT_EQ(optimised, instructions(Source(71), "-O2"));
+  EXPECT_NE(optimised, instructions(Source(72), "-O2"));
+  EXPECT_GT(instructions(sum, "-O0").size(), optimised.size());
+  EXPECT_TRUE(Files().empty());
+  SetCompiler(
+      "printf 'f: # a label\n\t.text\n\n# a comment\n\t// another\n"
+      "\tmov\tw0, #10\n  ret\n' >$out");
+  EXPECT_THAT(instructions("", "-O2"), ElementsAre("mov w0, #10", "ret"));
+}
+
 TEST_F(LoadCppTest, CompilerFails) {
   SetCompiler("echo about to; echo 'x.cc:1: error: no' >&2; exit 3");
   EXPECT_THAT(Failure(1), AllOf(HasSubstr("/compiler ended with exit code 3"),
@@ -150,7 +176,10 @@ TEST_F(LoadCppTest, NoCompiler) {
             "there is no C++ compiler: no c++, g++, clang++ in PATH; install "
             "g++, or set CXX to a compiler");
   ASSERT_EQ(setenv("CXX", "/empty/c++", 1), 0);
-  EXPECT_THAT(Failure(1), HasSubstr("no /empty/c++ in PATH; unset CXX"));
+  EXPECT_THAT(Failure(1),
+              HasSubstr("no /empty/c++, which CXX names; unset CXX"));
+  EXPECT_EQ(MachineInstructions(Source(1), {}, options_).status().message(),
+            Failure(1));
 }
 
 TEST_F(LoadCppTest, DirectoriesThatCannotBeTrusted) {
