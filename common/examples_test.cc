@@ -147,7 +147,6 @@ const std::set<std::string>& NotCompiled() {
       "common/ops/primitive/launch.h",
       "common/ops/ops.h",
       "common/ops/primitive/primitive.h",
-      "common/parallel/nccl/fake_nccl.h",
       "common/parallel/nccl/nccl.h",
       "common/profiler/collector.h",
       "common/tensor/dtype.h",

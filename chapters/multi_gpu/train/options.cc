@@ -78,8 +78,8 @@ ABSL_FLAG(std::string, resume, "",
           "Example: --resume=lenet.safetensors");
 ABSL_FLAG(std::string, devices, "auto",
           "What to run on. auto: a GPU, or else all cores as cpu:0; with "
-          "--num_gpus=4, four GPUs, or else cpu:0 to cpu:3. Each process of a "
-          "machine takes GPUs of its own.\n"
+          "--num_gpus=4, four GPUs, or else cpu:0 to cpu:3. Several processes "
+          "exchange what is on CPU devices.\n"
           "Example: --devices=cpu:0,cpu:1");
 ABSL_FLAG(int, num_gpus, 0,
           "How many of the devices to train on, each with a part of every "
@@ -87,10 +87,10 @@ ABSL_FLAG(int, num_gpus, 0,
           "processes: the devices of all of them.\n"
           "Example: --num_gpus=2");
 ABSL_FLAG(std::string, allreduce, "split",
-          "How several devices add up their gradients: split, star, host (not "
-          "between processes), ring or bidirectional_ring; nccl: NVIDIA's "
-          "library, where each device is a GPU of its own; or mpi: "
-          "MPI_Allreduce, between processes.\n"
+          "How several devices add up their gradients: split, star, ring or "
+          "bidirectional_ring; in one process host, too, or nccl: NVIDIA's "
+          "library, where each device is a GPU of its own; between processes "
+          "mpi, too: MPI_Allreduce.\n"
           "Example: --allreduce=ring --num_gpus=2");
 ABSL_FLAG(std::string, split, "",
           "How much of a batch each device gets, in proportion. None: all the "
@@ -335,13 +335,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   DeviceOptions device_options;
   const int asked = absl::GetFlag(FLAGS_num_gpus) / processes;
   device_options.min_devices = std::clamp(asked, 1, kMaxDevices);
-  const DeviceInventory gpus = CudaBackend().Inventory();
-  status = InitializeDevices(
-      DevicesOfProcess(
-          absl::GetFlag(FLAGS_devices), device_options.min_devices,
-          processes > 1 ? MpiWorld::StartedProcessOfMachine() : 0,
-          gpus.modelled ? 0 : static_cast<int>(gpus.devices.size())),
-      device_options);
+  status = InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
   if (!status.ok()) return status;
 
   if (!options.resume.empty()) {

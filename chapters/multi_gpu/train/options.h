@@ -77,16 +77,11 @@ double MpiTimeout(int argc, char** argv);
 // The text of --help.
 std::string TrainHelp();
 
-// These three are for ParseTrainOptions. Fails unless there are a --net and an
+// These two are for ParseTrainOptions. Fails unless there are a --net and an
 // --init of these names.
 absl::Status CheckNet();
 // Sets the devices of the table that train, and how they add up.
 absl::Status TakeDevices(TrainOptions* options);
-// The meaning of --devices in one of several processes on a machine. With
-// "auto" it has the `count` GPUs after those of the earlier processes, if it
-// can see that many (with CUDA_VISIBLE_DEVICES, its own).
-std::string DevicesOfProcess(const std::string& devices, int count, int process,
-                             int gpus);
 
 // The network of --net, with the initial values of --init.
 std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options);

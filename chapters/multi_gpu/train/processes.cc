@@ -165,40 +165,11 @@ std::int64_t Processes::Sum(std::int64_t mine) const {
       std::accumulate(all.begin(), all.end(), std::uint64_t{0}));
 }
 
-NcclId Processes::SharedNcclId() {
-  NcclId id = {};
-  absl::Status made;
-  if (rank() == 0) {
-    const absl::StatusOr<const NcclLibrary*> nccl = Nccl();
-    made = nccl.status();
-    if (made.ok() && (*nccl)->get_unique_id(&id) != kNcclSuccess) {
-      made = absl::UnavailableError(
-          "NCCL cannot make an id; NCCL_DEBUG=INFO makes it say why.");
-    }
-  }
-  Agree(made);
-  const std::string mine(id.bytes.begin(), id.bytes.end());
-  const std::string first = Gather(mine)[0];
-  std::copy(first.begin(), first.end(), id.bytes.begin());
-  return id;
-}
-
 DataParallelOptions Processes::Connect(const TrainOptions& options) {
   DataParallelOptions parallel = options.parallel;
   if (!several()) return parallel;
   parallel.process = rank();
   parallel.processes = size();
-  if (parallel.allreduce == AllReduceAlgorithm::kNccl) {
-    const int here = static_cast<int>(options.devices.size());
-    const NcclRanks ranks = {SharedNcclId(), here * rank(), here * size(),
-                             options.mpi_timeout_s};
-    // TakeShard lets it add up only.
-    parallel.collective = [ranks](Collective, Replicas local,
-                                  SourceLocation at) {
-      return AllReduceByNccl(local, at, ranks);
-    };
-    return parallel;
-  }
   parallel.collective =
       [world = world_.get(),
        algorithm =

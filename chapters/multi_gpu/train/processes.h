@@ -28,7 +28,6 @@
 #include "common/ops/creation.h"
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/nccl/nccl.h"
 
 namespace d2l {
 
@@ -69,9 +68,6 @@ class Processes {
   std::vector<GeneratorState> Gather(
       const std::vector<GeneratorState>& mine) const;
   std::int64_t Sum(std::int64_t mine) const;
-  // The id by which NCCL's ranks find each other, made by the first process.
-  // Throws CommonError if it cannot make one.
-  NcclId SharedNcclId();
   // The options, with the collective that adds up between the processes.
   DataParallelOptions Connect(const TrainOptions& options);
   // Records the first Ctrl-C or SIGTERM; the first process says so on stderr,

@@ -90,7 +90,7 @@ absl::Status TakeAllReduce(TrainOptions* options) {
   const auto algorithm = ParseAllReduceAlgorithm(name);
   if (!algorithm.ok()) return algorithm.status();
   options->parallel.allreduce = *algorithm;
-  if (*algorithm == AllReduceAlgorithm::kNccl) {
+  if (*algorithm == AllReduceAlgorithm::kNccl && options->processes == 1) {
     const absl::Status status = CheckNccl(options->devices);
     if (status.ok()) return status;
     return absl::Status(
@@ -100,16 +100,18 @@ absl::Status TakeAllReduce(TrainOptions* options) {
   if (options->processes > 1 &&
       options->devices[0].type() != DeviceType::kCpu) {
     return absl::InvalidArgumentError(Say(
-        "--allreduce=%s asked for, by which %d processes exchange what is on "
-        "CPU devices; this one has %s. Say --devices=cpu:0, or "
-        "--allreduce=nccl with a GPU for each.",
-        name, options->processes, options->devices[0].ToString()));
+        "%d processes exchange what is on CPU devices; this one has %s. Say "
+        "--devices=cpu:0, or have one process use all GPUs: --num_gpus=%d "
+        "without mpirun.",
+        options->processes, options->devices[0].ToString(),
+        options->processes * static_cast<int>(options->devices.size())));
   }
-  if (*algorithm == AllReduceAlgorithm::kHost && options->processes > 1) {
+  if (options->processes > 1 && (*algorithm == AllReduceAlgorithm::kHost ||
+                                 *algorithm == AllReduceAlgorithm::kNccl)) {
     return absl::InvalidArgumentError(Say(
-        "--allreduce=host asked for, which adds in the memory of one process; "
-        "there are %d. Say --allreduce=split.",
-        options->processes));
+        "--allreduce=%s asked for, which adds in one process; there are %d. "
+        "Say --allreduce=split.",
+        name, options->processes));
   }
   return absl::OkStatus();
 }
@@ -203,19 +205,6 @@ absl::Status TakeDevices(TrainOptions* options) {
   }
   options->parallel.split = *std::move(weights);
   return absl::OkStatus();
-}
-
-std::string DevicesOfProcess(const std::string& devices, int count, int process,
-                             int gpus) {
-  const int first = process * count;
-  if (devices != "auto" || process == 0 || first + count > gpus) {
-    return devices;
-  }
-  std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) {
-    names.push_back(absl::StrCat("cuda:", first + i));
-  }
-  return absl::StrJoin(names, ",");
 }
 
 absl::Status CheckNet() {

@@ -292,7 +292,7 @@ TEST_F(TrainMpiTest, ARankThatDoesNotStartIsWaitedForInVain) {
 TEST_F(TrainMpiTest, WhatAllRefuseIsSaidOnce) {
   for (const auto& [flag, wanted] :
        {std::pair{"--net=lnear", "Say --net=linear"},
-        {"--allreduce=host", "the memory of one process; there are 2"},
+        {"--allreduce=host", "adds in one process; there are 2"},
         {"--num_gpus=3", "Start 3 processes"},
         {"--num_gpus=8",
          "--num_gpus=8 asked for; --devices=cpu:0 in each "

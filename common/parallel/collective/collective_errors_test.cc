@@ -12,6 +12,8 @@
 #include "common/ops/testing/testing.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/collective/schedule.h"
+#include "common/parallel/nccl/nccl.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace d2l {
@@ -160,6 +162,16 @@ TEST(AllReduce, RefusesWhatIsNoListOfReplicas) {
       RunPlan("allreduce",
               MakePlan(AllReduceSchedule(AllReduceAlgorithm::kSplit, 3)),
               {a, b}));
+}
+
+// A library that is not there, and one that lacks a function.
+TEST(LoadNccl, SaysWhatToInstall) {
+  for (const char* name : {"libnccl_that_is_not_there.so.2", "libm.so.6"}) {
+    EXPECT_THAT(std::string(LoadNccl(name).status().message()),
+                testing::ContainsRegex(
+                    absl::StrCat("NCCL cannot be loaded \\(.*", name,
+                                 ".*Install it \\(sudo apt-get install")));
+  }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -101,7 +100,7 @@ class Executor {
   }
 
   // One operation of all devices; the plan has no moves.
-  Work RunByNccl(const std::optional<NcclRanks>& ranks) {
+  Work RunByNccl() {
     const internal::PartOfRequest part;
     const internal::Listeners listeners;
     const std::int64_t host_begin = listeners.Now();
@@ -120,13 +119,13 @@ class Executor {
       labels.push_back(Label(numel_, *streams_[i], listeners));
       data.push_back(memory_[i].data());
     }
-    const std::vector<NcclGroup::Sum> sums =
-        NcclGroupOf(streams, ranks).AllReduce(labels, data, numel_, dtype_);
+    const std::vector<std::uint64_t> numbers =
+        EnqueueNcclSum(streams, labels, data, numel_, dtype_);
     std::vector<std::pair<Device, Event>> done;
     for (std::size_t i = 0; i < memory_.size(); ++i) {
-      done.emplace_back(memory_[i].device(), sums[i].done);
+      done.emplace_back(memory_[i].device(), streams_[i]->Record());
       NoteWritten({0, static_cast<int>(i), 0, 0, MoveOp::kSum}, labels[i],
-                  sums[i].number, listeners, host_begin);
+                  numbers[i], listeners, host_begin);
     }
     return Work(std::move(done));
   }
@@ -319,8 +318,7 @@ absl::Status CheckNccl(absl::Span<const Device> devices) {
   return Nccl().status();
 }
 
-Work AllReduceByNccl(Replicas replicas, SourceLocation at,
-                     const std::optional<NcclRanks>& ranks) {
+Work AllReduceByNccl(Replicas replicas, SourceLocation at) {
   constexpr char kName[] = "allreduce";
   CheckReplicas(kName, replicas, at);
   std::vector<Device> devices;
@@ -334,7 +332,7 @@ Work AllReduceByNccl(Replicas replicas, SourceLocation at,
   }
   const int count = static_cast<int>(replicas.size());
   const CollectivePlan whole = {count, count, /*chunks=*/1, {}};
-  return Executor(kName, whole, replicas, at).RunByNccl(ranks);
+  return Executor(kName, whole, replicas, at).RunByNccl();
 }
 
 Work RunPlan(const char* name, const CollectivePlan& plan, Replicas replicas,

@@ -8,33 +8,6 @@ namespace d2l {
 
 static_assert(sizeof(ErrorRecord) == 64);
 
-namespace {
-
-// The names of ncclResult_t, whose numbers are fixed.
-const char* NcclErrorName(std::int64_t error) {
-  switch (error) {
-    case 1:
-      return "a CUDA call failed";
-    case 2:
-      return "a call of the system failed";
-    case 3:
-      return "an internal error";
-    case 4:
-    case 5:
-      return "a wrong call";
-    case 6:
-      return "another process is gone, or the network";
-    case 7:
-      return "another process has not answered in time";
-    case 8:
-      return "a timeout";
-    default:
-      return "unknown";
-  }
-}
-
-}  // namespace
-
 // The texts are the same as in common/kernels/cpu.
 std::string DeviceErrorText(const ErrorRecord& record) {
   switch (record.code) {
@@ -58,11 +31,6 @@ std::string DeviceErrorText(const ErrorRecord& record) {
           "label %d of sample %d is out of range; there are %d classes, from 0 "
           "on",
           record.a, record.position, record.b);
-    case DeviceError::kNccl:
-      return absl::StrFormat(
-          "NCCL gave up its communication between GPUs, with error %d (%s); "
-          "NCCL_DEBUG=INFO makes it say more",
-          record.a, NcclErrorName(record.a));
   }
   return absl::StrFormat("error %d of a kernel, at element %d",
                          static_cast<int>(record.code), record.position);

@@ -31,7 +31,6 @@ enum class DeviceError : std::int64_t {
   kDivisionByZero,    // of integers
   kNegativeExponent,  // of integers; a: the exponent
   kLabelOutOfRange,   // a: the label, b: how many classes there are
-  kNccl,              // NCCL gave up; a: its ncclResult_t
 };
 
 // 64 bytes, so that two streams' records never share a cache line.
@@ -66,8 +65,7 @@ struct ErrorReporter {
 // "index 7 at position 3 is out of range; valid are 0..5", as on the CPU.
 std::string DeviceErrorText(const ErrorRecord& record);
 
-// The same as Report, for errors in a GPU's work that the host finds before the
-// work is done.
+// Report for kernels that run on the CPU (fake_cuda.h).
 void ReportFromHost(const ErrorReporter& errors, DeviceError code,
                     std::int64_t position, std::int64_t a = 0,
                     std::int64_t b = 0);
