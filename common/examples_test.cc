@@ -127,7 +127,6 @@ const std::set<std::string>& NotCompiled() {
       "common/device/nvtx_range.h",
       "common/device/op_label.h",
       "common/device/memory/storage.h",
-      "common/drawing/graph_layout.h",
       "common/graph/fused_args.h",
       "common/graph/strips.h",
       "common/lesson/testing/benchmark_devices.h",
@@ -958,7 +957,7 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     EXPECT_EQ(graph.depth(), 3);
     // Example of common/drawing/graph_drawing.h
     cell.Show(DrawGraph(graph, "z = x * y + 2"));
-    std::cout << GraphToText(graph);
+    std::cout << GraphToText(graph) << ToDot(graph, "z = x * y + 2");
     // End of example
     EXPECT_STREQ(graph.ops()[0].primitive->name(), "mul");
   }

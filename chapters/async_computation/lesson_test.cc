@@ -130,7 +130,7 @@ TEST(Lesson, DrawsEachProgramAsItIs) {
       RunLesson(Tested(), {"--devices=cpu:0", "--cell=004/In5", "--verbose"})
           .output,
       "004/In5");
-  const std::size_t small = part.find("\nz = x * y + 2\n\n[");
+  const std::size_t small = part.find("\nz = x * y + 2\n\nlevel ");
   const std::size_t large = part.find("\ntwo branches\n\n");
   const std::size_t timeline = part.find("\ntimeline of two branches\n\n");
   ASSERT_LT(small, large) << part;

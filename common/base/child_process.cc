@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +51,30 @@ struct Pipe {
   int error;  // 0, or an errno
 };
 
+// The child's stdin. A file, unlike a pipe, takes all at once, so that nobody
+// has to wait for a child that does not read.
+struct Input {
+  explicit Input(const std::string& text)
+      : file(memfd_create("input", MFD_CLOEXEC)) {
+    std::size_t done = 0;
+    while (file >= 0 && done < text.size()) {
+      const ssize_t n = write(file, text.data() + done, text.size() - done);
+      if (n < 0 && errno != EINTR) break;
+      done += static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+    }
+    error = file < 0 || done < text.size() ? errno : 0;
+    if (error == 0) lseek(file, 0, SEEK_SET);
+  }
+  ~Input() {
+    if (file >= 0) close(file);
+  }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  int file;
+  int error;  // 0, or an errno
+};
+
 std::vector<std::string> Environment(const std::vector<std::string>& changes) {
   const auto name = [](absl::string_view setting) {
     return setting.substr(0, setting.find('='));
@@ -79,13 +104,12 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 // Returns 0 or an errno.
 int Spawn(std::vector<std::string> command,
-          std::vector<std::string> environment, bool own_group, int output,
-          int error_output, pid_t* child) {
+          std::vector<std::string> environment, bool own_group, int input,
+          int output, int error_output, pid_t* child) {
   // These fail for lack of memory only, and then posix_spawnp does too.
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY,
-                                   0);
+  posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, error_output, STDERR_FILENO);
   posix_spawnattr_t attributes;
@@ -117,16 +141,18 @@ ProgramResult RunProgram(const std::string& program,
   ProgramResult result;
   std::optional<Clock::time_point> end;
   if (options.time_limit) end = Clock::now() + *options.time_limit;
+  const Input input(options.input);
   Pipe output;
   Pipe error_output;
   std::vector<std::string> command = {program};
   command.insert(command.end(), arguments.begin(), arguments.end());
   pid_t child = -1;
-  int error = std::max(output.error, error_output.error);
+  int error = std::max({input.error, output.error, error_output.error});
   if (error == 0) {
-    error = Spawn(
-        command, Environment(environment), end.has_value(), output.ends[1],
-        (options.separate_stderr ? error_output : output).ends[1], &child);
+    error = Spawn(command, Environment(environment), end.has_value(),
+                  input.file, output.ends[1],
+                  (options.separate_stderr ? error_output : output).ends[1],
+                  &child);
   }
   if (error != 0) {
     result.failure =

@@ -5,9 +5,8 @@
 //   const ProgramResult r = RunProgram("nvidia-smi", {"-L"}, {}, options);
 //   if (!r.failure.empty()) std::cerr << "nvidia-smi " << r.failure << "\n";
 //
-// The child has no input, and inherits no descriptor that was opened with
-// O_CLOEXEC. Errors are reported in the result. Thread-safe; blocks until the
-// child has ended.
+// The child inherits no descriptor that was opened with O_CLOEXEC. Errors are
+// reported in the result. Thread-safe; blocks until the child has ended.
 
 #ifndef D2L_COMMON_BASE_CHILD_PROCESS_H_
 #define D2L_COMMON_BASE_CHILD_PROCESS_H_
@@ -20,6 +19,7 @@
 namespace d2l {
 
 struct ProgramOptions {
+  std::string input;  // what the child reads from stdin
   // At this limit the child and all processes it has started are killed.
   // Without a limit the child stays in the process group of this program.
   std::optional<std::chrono::milliseconds> time_limit;

@@ -54,6 +54,15 @@ TEST(RunProgram, LongOutputsAreTakenWhole) {
   EXPECT_EQ(r.error_output.size(), 1'000'000u);
 }
 
+TEST(RunProgram, ReadsItsInput) {
+  ProgramOptions options;
+  EXPECT_EQ(Shell("cat", options).output, "");
+  options.input = std::string("a\0b\n", 4) + std::string(3'000'000, 'x');
+  EXPECT_TRUE(Shell("cat", options).output == options.input);
+  // Who does not read it all is not waited for.
+  EXPECT_EQ(Shell("head -c 1", options).output, "a");
+}
+
 TEST(RunProgram, SaysHowTheProgramEnded) {
   ProgramResult r = Shell("echo part; exit 9");
   EXPECT_EQ(r.exit_code, 9);

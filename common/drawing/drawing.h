@@ -1,4 +1,5 @@
-// Drawing: a picture of what a cell did, as text and as SVG.
+// Drawing: a picture of what a cell did, as text and as SVG, or as a graph of
+// which Graphviz makes an SVG.
 //
 //   const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
 //   cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
@@ -18,9 +19,10 @@
 namespace d2l {
 
 struct Drawing {
-  Phrase name;       // the heading, and part of the file's name
-  std::string text;  // whole lines
-  std::string svg;
+  Phrase name;           // the heading, and part of the file's name
+  std::string text;      // whole lines
+  std::string svg;       // empty if there is a graph
+  std::string dot = "";  // the graph, in Graphviz's language (graphviz.h)
 };
 
 }  // namespace d2l

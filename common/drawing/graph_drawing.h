@@ -1,7 +1,7 @@
 // Drawings of a ProgramGraph.
 //
 //   cell.Show(DrawGraph(graph, "z = x * y + 2"));
-//   std::cout << GraphToText(graph);
+//   std::cout << GraphToText(graph) << ToDot(graph, "z = x * y + 2");
 //
 // Pure functions.
 
@@ -16,9 +16,11 @@
 
 namespace d2l {
 
-// The largest graph that is drawn node by node in text.
+// The largest graph of which the text names each node.
 inline constexpr int kMaxDrawnNodes = 40;
 
+// "net.cc:12", without the folder.
+std::string PlaceText(SourceLocation at);
 // "mul", "sub_" in place, "input".
 std::string NodeName(const ProgramGraph& graph, int node);
 // With the attributes that the value does not show: "add second=2".
@@ -28,14 +30,15 @@ std::string NodeLabel(const ProgramGraph& graph, int node);
 // it on the critical path"; "" if there are none.
 std::string GraphSummary(const ProgramGraph& graph);
 
-// For a terminal: layers from top to bottom, then a line for each operation. A
-// graph that is too large or too wide has a line for each level instead.
+// For a terminal: a line for each level, such as "4=mul(1, 3)" for node 4,
+// which reads nodes 1 and 3; then a line for each node. Of a graph with more
+// nodes than kMaxDrawnNodes, only levels, on which operations are counted.
 std::string GraphToText(const ProgramGraph& graph, int width = kTextWidth);
 
-// A box for each node, shaded by stream, with name, shape, time and line;
-// edges of kinds other than data are dashed, the critical path is bold.
-std::string GraphToSvg(const ProgramGraph& graph,
-                       const std::string& title = "");
+// In Graphviz's language, for its program dot (graphviz.h): a box for each
+// node, shaded by stream, with name, shape, time and line, in a row for each
+// level; edges of kinds other than data are dashed, the critical path is bold.
+std::string ToDot(const ProgramGraph& graph, const std::string& title = "");
 
 Drawing DrawGraph(const ProgramGraph& graph, const std::string& name);
 

@@ -1,16 +1,24 @@
 #include "common/drawing/graph_drawing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
-#include <utility>
-#include <vector>
+#include <tuple>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/child_process.h"
 #include "common/device/device.h"
-#include "common/drawing/graph_layout.h"
+#include "common/drawing/graphviz.h"
 #include "common/graph/program_graph.h"
 #include "common/graph/program_testing.h"
 #include "common/ops/ops.h"
@@ -21,19 +29,18 @@
 namespace d2l {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
-using Edges = std::set<std::pair<int, int>>;
+namespace fs = std::filesystem;
 
-Edges EdgesOf(const ProgramGraph& graph) {
-  Edges edges;
-  for (const GraphEdge& edge : graph.edges()) {
-    EXPECT_LT(edge.from, edge.to);
-    EXPECT_TRUE(edges.insert({edge.from, edge.to}).second) << "twice";
+std::size_t Count(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + 1)) {
+    ++count;
   }
-  return edges;
+  return count;
 }
 
 std::size_t LongestLine(const std::string& text) {
@@ -43,130 +50,6 @@ std::size_t LongestLine(const std::string& text) {
     longest = std::max(longest, line.size());
   }
   return longest;
-}
-
-// Reads a drawing as a person does: follows each wire from its node, through
-// corners and over crossings, to the nodes where it ends.
-class Reader {
- public:
-  explicit Reader(const std::string& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) rows_.push_back(line);
-  }
-
-  Edges Read() {
-    for (int y = 0; y < static_cast<int>(rows_.size()); ++y) {
-      for (int x = 0; x < static_cast<int>(rows_[y].size()); ++x) {
-        const int node = NodeAt(x, y);
-        if (node < 0) continue;
-        node_ = node;
-        visited_.clear();
-        const char below = At(x, y + 1);
-        if (below == '|' || below == ':' || below == 'v') Down(x, y + 1);
-      }
-    }
-    return edges_;
-  }
-
- private:
-  char At(int x, int y) const {
-    if (x < 0 || y < 0 || y >= static_cast<int>(rows_.size())) return ' ';
-    return x < static_cast<int>(rows_[y].size()) ? rows_[y][x] : ' ';
-  }
-  // The number in the box that covers the place; -1 if there is none.
-  int NodeAt(int x, int y) const {
-    for (int i = x; i >= 0; --i) {
-      if (At(i, y) == ']' && i < x) return -1;
-      if (At(i, y) != '[') continue;
-      return std::atoi(rows_[y].substr(i + 1).c_str()) - 1;
-    }
-    return -1;
-  }
-  static bool Vertical(char c) { return c == '|' || c == ':'; }
-  void Down(int x, int y) {
-    while (Vertical(At(x, y))) ++y;
-    if (At(x, y) == 'v') {
-      edges_.insert({node_, NodeAt(x, y + 1)});
-    } else if (At(x, y) == '+') {
-      Corner(x, y);
-    } else {
-      ADD_FAILURE() << "a wire of " << node_ + 1 << " ends in nothing";
-    }
-  }
-  void Corner(int x, int y) {
-    if (!visited_.insert({x, y}).second) return;
-    if (Vertical(At(x, y + 1)) || At(x, y + 1) == 'v') Down(x, y + 1);
-    for (const int step : {-1, 1}) {
-      int i = x + step;
-      while (Vertical(At(i, y)) || At(i, y) == '-' || At(i, y) == '.')
-        i += step;
-      if (At(i, y) == '+') Corner(i, y);
-    }
-  }
-
-  std::vector<std::string> rows_;
-  int node_ = -1;
-  std::set<std::pair<int, int>> visited_;
-  Edges edges_;
-};
-
-TEST(DrawLayers, ShowsExactlyTheEdges) {
-  int drawn = 0;
-  for (unsigned seed = 0; seed < 300; ++seed) {
-    FakeProgram p = RandomProgram(seed, 3 + static_cast<int>(seed % 20));
-    const ProgramGraph graph = p.Graph();
-    std::vector<std::string> labels;
-    std::vector<double> widths;
-    for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-      labels.push_back("[" + std::to_string(i + 1) + std::string(8, ' ') + "]");
-      widths.push_back(static_cast<double>(labels.back().size()));
-    }
-    const std::string text =
-        DrawLayers(LayOut(graph, widths, kLayerGap), labels);
-    if (text.empty()) continue;
-    ++drawn;
-    EXPECT_EQ(Reader(text).Read(), EdgesOf(graph)) << seed << "\n" << text;
-  }
-  EXPECT_GT(drawn, 250);
-}
-
-TEST(LayOut, NothingOverlaps) {
-  for (unsigned seed = 0; seed < 50; ++seed) {
-    FakeProgram p = RandomProgram(seed, 40);
-    const ProgramGraph graph = p.Graph();
-    std::vector<double> widths;
-    for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-      widths.push_back(static_cast<double>(10 + 7 * (i % 5)));
-    }
-    const GraphLayout layout = LayOut(graph, widths, 3);
-    std::set<int> seen;
-    Edges ends;
-    for (std::size_t i = 0; i < layout.layers.size(); ++i) {
-      double free = 0;
-      for (const LayoutItem& item : layout.layers[i]) {
-        EXPECT_GE(item.x - item.width / 2, free - 1e-6);
-        free = item.x + item.width / 2 + 3;
-        if (item.node >= 0) {
-          EXPECT_TRUE(seen.insert(item.node).second);
-        }
-      }
-      EXPECT_LE(free - 3, layout.width + 1e-6);
-      if (i == layout.links.size()) continue;
-      for (const LayoutLink& link : layout.links[i]) {
-        if (link.to < 0) continue;
-        EXPECT_EQ(layout.layers[i + 1][link.below].node, link.to);
-        ends.insert({layout.nets[link.net].from, link.to});
-      }
-    }
-    EXPECT_EQ(seen.size(), graph.nodes().size());
-    EXPECT_EQ(ends, EdgesOf(graph));
-  }
-}
-
-TEST(Spread, IsClosestWithinTheDistances) {
-  EXPECT_THAT(Spread({5, 1, 20}, {1, 1, 1}, {2, 2}), ElementsAre(2, 4, 20));
-  EXPECT_THAT(Spread({0, 0}, {3, 1}, {4}), ElementsAre(-1, 3));
-  EXPECT_TRUE(Spread({}, {}, {}).empty());
 }
 
 TEST(NodeLabel, ShowsWhatTheValueDoesNot) {
@@ -186,7 +69,6 @@ TEST(NodeLabel, ShowsWhatTheValueDoesNot) {
 
 TEST(GraphToText, OfNothing) {
   EXPECT_EQ(GraphToText(ProgramGraph({})), "No operation was recorded.\n");
-  EXPECT_THAT(GraphToSvg(ProgramGraph({}), "t"), HasSubstr("No operation"));
 }
 
 // An input is a node of the graph, but no operation.
@@ -201,7 +83,7 @@ TEST(GraphSummary, CountsOperations) {
   EXPECT_EQ(graph.nodes().size(), 3u);
   EXPECT_THAT(GraphSummary(graph), HasSubstr("2 operations on "));
   EXPECT_THAT(GraphToText(graph), HasSubstr("2 operations on "));
-  EXPECT_THAT(GraphToSvg(graph, "t"), HasSubstr("2 operations on "));
+  EXPECT_THAT(ToDot(graph, "t"), HasSubstr("2 operations on "));
 }
 
 TEST(GraphToText, NamesKindsOfEdgesAndLines) {
@@ -211,7 +93,9 @@ TEST(GraphToText, NamesKindsOfEdgesAndLines) {
   p.Op("relu", {x});
   p.InPlace("fill", {}, x);
   const std::string text = GraphToText(p.Graph());
-  EXPECT_THAT(text, HasSubstr("Dotted lines"));
+  EXPECT_THAT(text, HasSubstr("2=add_(1)"));
+  EXPECT_THAT(text, HasSubstr("4=fill_ after 3"));
+  EXPECT_THAT(text, HasSubstr("\"after N\""));
   EXPECT_THAT(text, HasSubstr("net.cc:2"));
   EXPECT_THAT(text, HasSubstr("add_"));
 }
@@ -243,20 +127,148 @@ TEST(GraphToText, LargeGraphsAreSummarised) {
   EXPECT_THAT(GraphToText(wide.Graph()), HasSubstr("100 x ones"));
 }
 
-TEST(GraphToSvg, ShowsTheNodesAndEscapes) {
-  FakeProgram p;
-  const int x = p.Op("a<b>&\"c\"", {});
-  p.Op("relu", {x, p.Outside()});
-  p.InPlace("fill", {}, x);
-  const std::string svg = GraphToSvg(p.Graph(), "<t>");
-  for (const char* part :
-       {"<svg xmlns", "&lt;t&gt;", "a&lt;b&gt;&amp;&quot;c&quot;", "relu",
-        "(2, 3) float32", "cpu:0, 500 ns", "net.cc:2", "from outside",
-        "stroke-dasharray", "</svg>"}) {
-    EXPECT_THAT(svg, HasSubstr(part));
+TEST(ToDot, HasEveryNodeAndEdge) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    FakeProgram p = RandomProgram(seed, static_cast<int>(seed));
+    const ProgramGraph graph = p.Graph();
+    std::istringstream lines(ToDot(graph, "random"));
+    const std::regex node("  ([0-9]+) \\[label=.*");
+    const std::regex edge("  ([0-9]+) -> ([0-9]+) \\[(style=dashed)?.*");
+    const std::regex rank("  \\{rank=same(( [0-9]+)+)\\}");
+    std::size_t nodes = 0;
+    std::map<int, int> levels;
+    std::set<std::tuple<int, int, bool>> edges;
+    std::smatch match;
+    for (std::string line; std::getline(lines, line);) {
+      if (std::regex_match(line, match, node)) {
+        EXPECT_EQ(std::stoul(match[1]), ++nodes);
+      } else if (std::regex_match(line, match, edge)) {
+        EXPECT_TRUE(edges
+                        .insert({std::stoi(match[1]), std::stoi(match[2]),
+                                 !match[3].matched})
+                        .second);
+      } else if (std::regex_match(line, match, rank)) {
+        std::istringstream members(match[1]);
+        int member = 0;
+        while (members >> member) {
+          levels.insert({member, graph.levels()[member - 1]});
+        }
+        // All members have the level of the last one.
+        members = std::istringstream(match[1]);
+        for (int other = 0; members >> other;) {
+          EXPECT_EQ(levels[other], levels[member]);
+        }
+      }
+    }
+    EXPECT_EQ(nodes, graph.nodes().size());
+    EXPECT_EQ(levels.size(), graph.nodes().size());
+    std::set<std::tuple<int, int, bool>> expected;
+    for (const GraphEdge& e : graph.edges()) {
+      expected.insert({e.from + 1, e.to + 1, e.kind == EdgeKind::kData});
+    }
+    EXPECT_EQ(edges, expected) << seed;
   }
-  EXPECT_THAT(svg, Not(HasSubstr("<script")));
-  EXPECT_THAT(svg, Not(HasSubstr("href")));
+}
+
+// Names that would end a label, or begin an escape or an entity.
+FakeProgram HardNames() {
+  FakeProgram p;
+  const int x = p.Op("a<b>&\"c\"\\N", {});
+  p.Op("&lt;\n\"];x[", {x, p.Outside()});
+  p.InPlace("fill", {}, x);
+  return p;
+}
+
+TEST(ToDot, Escapes) {
+  const std::string dot = ToDot(HardNames().Graph(), "\"t\\");
+  for (const char* part :
+       {R"(digraph "\"t\\" {)", R"("1 a<b>&amp;\"c\"\\N\n(2, 3) float32\n)",
+        R"(&amp;lt;\n\"];x[\n)", "cpu:0, 500 ns", "net.cc:2", "from outside",
+        "style=dashed", "Dashed: "}) {
+    EXPECT_THAT(dot, HasSubstr(part));
+  }
+}
+
+bool DotIsMissing() { return RunProgram("dot", {"-V"}).exit_code == 127; }
+
+TEST(DotToSvg, ShowsEveryNodeEdgeAndLabel) {
+  if (DotIsMissing()) GTEST_SKIP() << "there is no dot (Debian: graphviz)";
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const ProgramGraph graph =
+        RandomProgram(seed, 4 * static_cast<int>(seed)).Graph();
+    const absl::StatusOr<std::string> svg = DotToSvg(ToDot(graph, "z = x"));
+    ASSERT_TRUE(svg.ok()) << svg.status();
+    EXPECT_EQ(Count(*svg, "class=\"node\""), graph.nodes().size());
+    EXPECT_EQ(Count(*svg, "class=\"edge\""), graph.edges().size());
+    EXPECT_THAT(*svg, HasSubstr(">z = x<"));
+    for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+      const std::string label = NodeLabel(graph, static_cast<int>(i));
+      EXPECT_THAT(*svg, HasSubstr(absl::StrCat(">", i + 1, " ", label, "<")));
+    }
+  }
+}
+
+TEST(DotToSvg, ShowsNamesAsTheyAre) {
+  if (DotIsMissing()) GTEST_SKIP() << "there is no dot (Debian: graphviz)";
+  const absl::StatusOr<std::string> svg =
+      DotToSvg(ToDot(HardNames().Graph(), "<t>, in Chinese 图"));
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  EXPECT_THAT(*svg, MatchesRegex("<svg width=\"[0-9]+\" height=\"[0-9]+\".*"));
+  for (const char* part :
+       {"&lt;t&gt;, in Chinese 图", "1 a&lt;b&gt;&amp;&quot;c&quot;\\N",
+        "3 &amp;lt;<", ">&quot;];x[<", "(2, 3) float32", "stroke-dasharray",
+        "</svg>"}) {
+    EXPECT_THAT(*svg, HasSubstr(part));
+  }
+  for (const char* part : {"<script", "href", "<!DOCTYPE", "<a "}) {
+    EXPECT_THAT(*svg, Not(HasSubstr(part)));
+  }
+}
+
+// Programs named dot, in a folder that is the whole PATH.
+class DotToSvgWith : public ::testing::Test {
+ protected:
+  DotToSvgWith() : folder_(fs::path(::testing::TempDir()) / "only_dot") {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    setenv("PATH", folder_.c_str(), 1);
+  }
+  ~DotToSvgWith() override {
+    setenv("PATH", path_.c_str(), 1);
+    fs::remove_all(folder_);
+  }
+  void Write(const std::string& commands) {
+    std::ofstream(folder_ / "dot") << "#!/bin/sh\n" << commands << "\n";
+    fs::permissions(folder_ / "dot", fs::perms::owner_all);
+  }
+
+ private:
+  const std::string path_ = std::getenv("PATH");
+  const fs::path folder_;
+};
+
+TEST_F(DotToSvgWith, NoDotSaysWhatToInstall) {
+  const absl::Status status = DotToSvg("digraph {}").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("apt-get install graphviz"));
+}
+
+TEST_F(DotToSvgWith, FailuresAreNamed) {
+  Write("read line; echo \"syntax error in $line\" >&2; exit 3");
+  absl::Status status = DotToSvg("digraph {\n}").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(std::string(status.message()),
+            "Graphviz's dot, which draws graphs, ended with exit code 3. "
+            "\"syntax error in digraph {\"");
+  Write("echo nothing");
+  status = DotToSvg("digraph {}").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("printed no SVG"));
+  Write("while true; do :; done");
+  status = DotToSvg("digraph {}", std::chrono::milliseconds(50)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("0.05 s"));
 }
 
 }  // namespace

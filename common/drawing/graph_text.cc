@@ -9,12 +9,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
+#include "common/base/source_location.h"
 #include "common/drawing/graph_drawing.h"
-#include "common/drawing/graph_layout.h"
 #include "common/graph/program_graph.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/tensor/dtype.h"
@@ -31,26 +31,10 @@ std::string Readable(const std::string& attribute) {
   return absl::StrFormat("%.6g", number);
 }
 
-// "[3 mul (1, 2)]", with room for `wires` wires that end at it and one that
-// leaves beside them.
-std::string Boxed(const std::string& text, int wires) {
-  std::string padded = text;
-  while (static_cast<int>(padded.size()) < 2 * wires - 1) {
-    padded = padded.size() % 2 == 0 ? padded + " " : " " + padded;
-  }
-  return absl::StrCat("[", padded, "]");
-}
-
 std::string Shortened(const std::string& text, std::size_t width) {
   if (text.size() <= width) return text;
   if (width < 3) return text.substr(0, width);
   return absl::StrCat(text.substr(0, width - 2), "..");
-}
-
-std::string PlaceText(SourceLocation at) {
-  if (!at.known()) return "";
-  const std::string file = at.file();
-  return absl::StrCat(file.substr(file.find_last_of('/') + 1), ":", at.line());
 }
 
 // "add, 2 x mul"
@@ -65,6 +49,12 @@ std::string CountedNames(const std::map<std::string, int>& names) {
 }
 
 }  // namespace
+
+std::string PlaceText(SourceLocation at) {
+  if (!at.known()) return "";
+  const std::string file = at.file();
+  return absl::StrCat(file.substr(file.find_last_of('/') + 1), ":", at.line());
+}
 
 std::string NodeName(const ProgramGraph& graph, int node) {
   const int op = graph.nodes()[node].op;
@@ -90,41 +80,56 @@ std::string NodeLabel(const ProgramGraph& graph, int node) {
 
 namespace {
 
-// The layers and their wires; "" if they do not fit.
-std::string Layers(const ProgramGraph& graph, int width) {
-  std::vector<int> wires(graph.nodes().size(), 0);
-  for (const GraphEdge& edge : graph.edges()) ++wires[edge.to];
-  // The number identifies the node in the lines below; the other parts are left
-  // out if there is no room for them.
-  for (const int detail : {3, 2, 1, 0}) {
-    std::vector<std::string> labels;
-    std::vector<double> widths;
-    for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-      std::string label = absl::StrCat(i + 1);
-      const int node = static_cast<int>(i);
-      if (detail == 3) {
-        absl::StrAppend(&label, " ", Shortened(NodeLabel(graph, node), 24));
-      } else if (detail > 0) {
-        absl::StrAppend(&label, " ", NodeName(graph, node));
-      }
-      if (detail > 1) {
-        absl::StrAppend(&label, " ", graph.nodes()[i].value.shape.ToString());
-      }
-      labels.push_back(Boxed(label, wires[i]));
-      widths.push_back(static_cast<double>(labels.back().size()));
-    }
-    const GraphLayout layout = LayOut(graph, widths, kLayerGap);
-    if (layout.width > width) continue;
-    const std::string text = DrawLayers(layout, labels);
-    const std::vector<std::string> lines = absl::StrSplit(text, '\n');
-    if (!text.empty() &&
-        std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
-          return line.size() <= static_cast<std::size_t>(width);
-        })) {
-      return text;
-    }
+// "5=add_(1, 3) after 4": node 5 reads what 1 and 3 made, and overwrites what 4
+// reads or wrote.
+std::string NodeWithInputs(const ProgramGraph& graph, int node) {
+  std::vector<int> reads, after;
+  for (const GraphEdge& edge : graph.edges()) {
+    if (edge.to != node) continue;
+    (edge.kind == EdgeKind::kData ? reads : after).push_back(edge.from + 1);
   }
-  return "";
+  std::string text = absl::StrCat(node + 1, "=", NodeName(graph, node));
+  if (!reads.empty()) {
+    absl::StrAppend(&text, "(", absl::StrJoin(reads, ", "), ")");
+  }
+  if (after.empty()) return text;
+  return text + Say(" after %s", absl::StrJoin(after, " "));
+}
+
+std::string LevelHead(const std::string& operations) {
+  return absl::StrCat(Padded("level", 10), Padded("work", -10), "  ",
+                      operations, "\n");
+}
+
+// `range` is a level, or levels "3-7".
+std::string LevelLine(const std::string& range, double seconds,
+                      const std::string& operations, int width) {
+  return Wrap(operations,
+              absl::StrFormat("%-10s%10s  ", range,
+                              seconds > 0 ? FormatDuration(seconds) : "-"),
+              width);
+}
+
+double Seconds(const ProgramGraph& graph, int node) {
+  const int op = graph.nodes()[node].op;
+  return op < 0 ? 0 : graph.ops()[op].seconds();
+}
+
+// A line for each level, which names its nodes.
+std::string NumberedLevels(const ProgramGraph& graph, int width) {
+  std::string text = LevelHead(Translated("node=op(inputs)"));
+  for (int level = 0; level < graph.depth(); ++level) {
+    std::vector<std::string> operations;
+    double seconds = 0;
+    for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) {
+      if (graph.levels()[node] != level) continue;
+      operations.push_back(NodeWithInputs(graph, node));
+      seconds += Seconds(graph, node);
+    }
+    text += LevelLine(absl::StrCat(level), seconds,
+                      absl::StrJoin(operations, ", "), width);
+  }
+  return text;
 }
 
 std::string OperationLines(const ProgramGraph& graph, int width) {
@@ -178,7 +183,8 @@ std::string OperationLines(const ProgramGraph& graph, int width) {
   return text;
 }
 
-std::string LevelLines(const ProgramGraph& graph, int width) {
+// A line for equal neighbouring levels, which counts their operations.
+std::string CountedLevels(const ProgramGraph& graph, int width) {
   struct Level {
     int first;
     int last;
@@ -189,9 +195,8 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
   for (int i = 0; i < graph.depth(); ++i) levels.push_back({i, i, {}, 0});
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     Level& level = levels[graph.levels()[i]];
-    const int op = graph.nodes()[i].op;
     ++level.names[NodeName(graph, static_cast<int>(i))];
-    if (op >= 0) level.seconds += graph.ops()[op].seconds();
+    level.seconds += Seconds(graph, static_cast<int>(i));
   }
   // Equal neighbouring levels become one line; if that is too long, a line
   // holds a fixed number of levels.
@@ -218,21 +223,17 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
     if (lines.size() <= kMost) break;
     per_line = (graph.depth() + kMost - 1) / kMost;
   }
-  std::string text = absl::StrCat(Padded("level", 10), Padded("work", -10),
-                                  "  ", Translated("operations"), "\n");
+  std::string text = LevelHead(Translated("count x operation"));
   for (const Level& line : lines) {
     const int count = line.last - line.first + 1;
     const std::string range = count == 1
                                   ? absl::StrCat(line.first)
                                   : absl::StrCat(line.first, "-", line.last);
-    const std::string first =
-        absl::StrFormat("%-10s%10s  ", range,
-                        line.seconds > 0 ? FormatDuration(line.seconds) : "-");
-    absl::StrAppend(&text, Wrap(absl::StrCat(CountedNames(line.names),
-                                             count > 1 && per_line == 1
-                                                 ? Translated(", on each")
-                                                 : ""),
-                                first, width));
+    text += LevelLine(
+        range, line.seconds,
+        absl::StrCat(CountedNames(line.names),
+                     count > 1 && per_line == 1 ? Translated(", on each") : ""),
+        width);
   }
   return text;
 }
@@ -262,17 +263,15 @@ std::string GraphToText(const ProgramGraph& graph, int width) {
       [](const GraphEdge& edge) { return edge.kind != EdgeKind::kData; });
 
   std::string text;
-  const std::string layers =
-      graph.nodes().size() > kMaxDrawnNodes ? "" : Layers(graph, width);
-  if (layers.empty()) {
-    text = LevelLines(graph, width);
+  if (graph.nodes().size() > kMaxDrawnNodes) {
+    text = CountedLevels(graph, width);
     notes += Translated(".");
   } else {
-    text = absl::StrCat(layers, "\n", OperationLines(graph, width));
+    text = absl::StrCat(NumberedLevels(graph, width), "\n",
+                        OperationLines(graph, width));
     notes += Translated(graph.critical_path().empty() ? "." : " (*).");
     if (order) {
-      notes += " " + Say("Dotted lines: must be read or written before it is "
-                         "overwritten.");
+      notes += " " + Say("\"after N\": overwrites what N reads or wrote.");
     }
   }
   return absl::StrCat(text, Wrap(notes, "", width));

@@ -57,14 +57,14 @@ Svg::Svg(double width, double height, const std::string& title) {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
       "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-      "font-family=\"DejaVu Sans, Verdana, sans-serif\">\n"
+      "font-family=\"%s\">\n"
       "<title>%s</title>\n"
       "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" "
       "markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" "
       "orient=\"auto\"><path d=\"M 0 0 L 8 4 L 0 8 z\" fill=\"#333333\"/>"
       "</marker></defs>\n"
       "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-      width, height, width, height, EscapeXml(title));
+      width, height, width, height, kSvgFonts, EscapeXml(title));
 }
 
 void Svg::Rect(double x, double y, double width, double height,

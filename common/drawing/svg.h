@@ -16,6 +16,8 @@
 
 namespace d2l {
 
+inline constexpr char kSvgFonts[] = "DejaVu Sans, Verdana, sans-serif";
+
 class Svg {
  public:
   struct Shape {
@@ -67,7 +69,7 @@ std::string PaletteColour(int i);
 // line ends printable.
 std::string EscapeXml(const std::string& text);
 
-// The text line by line, in a monospaced font.
+// The text line by line.
 std::string TextAsSvg(const std::string& text, const std::string& title);
 
 }  // namespace d2l

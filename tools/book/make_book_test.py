@@ -299,6 +299,15 @@ class Pages(unittest.TestCase):
         self.assertIn("https://zh.d2l.ai/a.html", pages["async_computation.zh.html"])
         self.assertIn("front end", pages["glossary.html"])
 
+    def test_a_graph_that_is_no_drawing_is_shown_as_text(self):
+        graph = {"name": "z", "label": "z", "text": "\nz\n\n1=a<b>(2)\n", "file": "/else/z.dot"}
+        pages = self.make(lesson(cell(drawings=[graph], output="first\n\nz\n\n1=a<b>(2)\nlast")),
+                          drawings=[("z.dot", "digraph {}")])
+        page = pages["async_computation.html"]
+        self.assertIn("<pre>z\n\n1=a&lt;b&gt;(2)</pre>", page)
+        self.assertEqual(page.count("1=a&lt;b&gt;(2)"), 1)
+        self.assertNotIn("digraph", page)
+
     def test_drawings_have_ids_of_their_own_and_a_text(self):
         page = self.make(lesson(cell()), drawings=[("a.svg", SVG)])["async_computation.html"]
         svg = re.search("<svg.*?</svg>", page, re.DOTALL)[0]

@@ -240,9 +240,14 @@ class Book:
         found, _ = [], course_texts.translator(lang)
         for i, one in enumerate(cell["drawings"]):
             text = read(self.drawings, lesson["lang"], os.path.basename(one["file"]))
-            if text:
-                # The SVG replaces the printed drawing.
-                cell["output"] = cell["output"].replace(one["text"].strip("\n"), "")
+            if not text:
+                continue
+            # The drawing replaces the printed one.
+            cell["output"] = cell["output"].replace(one["text"].strip("\n"), "")
+            if one["file"].endswith(".dot"):  # Graphviz did not make an SVG of it
+                found.append((one["label"], jinja2.utils.markupsafe.Markup(
+                    "<pre>{}</pre>").format(one["text"].strip("\n"))))
+            else:
                 found.append((one["label"], drawing(
                     text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["label"],
                     _("A drawing of what this cell measured. The verdicts, and all figures, "

@@ -16,9 +16,10 @@ MODULES = {"libabsl-dev": "absl_strings", "libbenchmark-dev": "benchmark",
            "libopenblas-dev": "openblas", "libssl-dev": "libcrypto",
            "nlohmann-json3-dev": "nlohmann_json", "zlib1g-dev": "zlib",
            "libopenmpi-dev": "ompi-c"}
-# Not needed to build lessons: for the processes of cell 4.18, and for //:book.
-OPTIONAL = {"libopenmpi-dev", "openmpi-bin", "python3-jinja2", "python3-markdown",
-            "python3-pygments"}
+# Not needed to build lessons: for drawings of graphs, for the processes of cell 4.18, and
+# for //:book.
+OPTIONAL = {"graphviz", "libopenmpi-dev", "openmpi-bin", "python3-jinja2",
+            "python3-markdown", "python3-pygments"}
 
 
 def check_place(m):
@@ -133,5 +134,5 @@ def check(m):
 
 
 def add_optional(m, packages):
-    m.add(_("The lessons run without {}; the processes of cell 4.18 and //:book do not.").format(
-        " ".join(packages)), m.apt_get(*packages) + m.shutdown)
+    m.add(_("The lessons run without {}; drawings of graphs, the processes of cell 4.18 and "
+            "//:book need them.").format(" ".join(packages)), m.apt_get(*packages) + m.shutdown)

@@ -144,7 +144,7 @@ class Machines(DoctorTest):
     def test_lessons_do_without_some_packages(self):
         self.program("pkg-config", "[ $2 != ompi-c ]")
         self.expect("libraries no libopenmpi-dev ok",
-                    "The lessons run without libopenmpi-dev; the processes of cell 4.18",
+                    "The lessons run without libopenmpi-dev; drawings of graphs, the processes",
                     apt_get("libopenmpi-dev && bazel shutdown"))
         self.program("pkg-config", "case $2 in libhwy | ompi-c) exit 1 ;; esac")
         self.expect(apt_get("libhwy-dev libopenmpi-dev && bazel shutdown"), code=1)

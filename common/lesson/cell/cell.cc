@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,7 @@
 #include "common/device/device_table.h"
 #include "common/device/memory/memory.h"
 #include "common/drawing/drawing.h"
+#include "common/drawing/graphviz.h"
 #include "common/lesson/cell/figure_drawings.h"
 #include "common/lesson/cell/judge.h"
 #include "common/lesson/cell/other_load.h"
@@ -128,6 +130,11 @@ std::string FilePart(const std::string& text) {
   }
   while (!part.empty() && part.back() == '-') part.pop_back();
   return part.empty() ? "drawing" : part.substr(0, 60);
+}
+
+// As Cell::Show prints it.
+std::string HeadedText(const Drawing& drawing) {
+  return absl::StrCat("\n", drawing.name.shown, "\n\n", drawing.text);
 }
 
 // "" if all elements are close enough, else a text about those that are not.
@@ -402,8 +409,7 @@ void Cell::PrintTimes(const Timings& timings) {
 }
 
 void Cell::Show(const Drawing& drawing) {
-  const std::string text =
-      absl::StrCat("\n", drawing.name.shown, "\n\n", drawing.text);
+  const std::string text = HeadedText(drawing);
   std::cout << text;
   Keep(drawing, text);
 }
@@ -427,11 +433,20 @@ void Cell::ShowFigures() {
 void Cell::Keep(const Drawing& drawing, const std::string& text) {
   Shown shown{drawing.name, "", text};
   if (!svg_.directory.empty()) {
+    absl::StatusOr<std::string> svg = drawing.svg;
+    if (!drawing.dot.empty()) svg = DotToSvg(drawing.dot);
+    if (!svg.ok()) {
+      std::cout << Wrap(absl::StrCat(
+          Say("The graph is written as a .dot file, not as a drawing."), " ",
+          std::string(svg.status().message())));
+      shown.text = HeadedText(drawing);
+    }
+    const char* suffix = svg.ok() ? ".svg" : ".dot";
     const std::string name =
         absl::StrCat(FilePart(svg_.lesson), "_", FilePart(result_->text.id),
                      "_", FilePart(drawing.name.english));
     const std::filesystem::path directory = svg_.directory;
-    shown.file = (directory / (name + ".svg")).string();
+    shown.file = (directory / (name + suffix)).string();
     const auto is_taken = [&](const Shown& other) {
       return other.file == shown.file;
     };
@@ -439,9 +454,10 @@ void Cell::Keep(const Drawing& drawing, const std::string& text) {
     for (int n = 2; std::any_of(result_->drawings.begin(),
                                 result_->drawings.end(), is_taken);
          ++n) {
-      shown.file = (directory / absl::StrCat(name, "-", n, ".svg")).string();
+      shown.file = (directory / absl::StrCat(name, "-", n, suffix)).string();
     }
-    const absl::Status written = WriteAtomically(shown.file, drawing.svg);
+    const absl::Status written =
+        WriteAtomically(shown.file, svg.ok() ? *svg : drawing.dot);
     if (!written.ok()) {
       throw std::runtime_error(
           absl::StrCat("--svg: ", std::string(written.message())));

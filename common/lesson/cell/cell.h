@@ -82,8 +82,11 @@ struct Claimed {
 // A drawing that was shown.
 struct Shown {
   Phrase name;
-  std::string file;  // of the SVG; "" if none was written
-  std::string text;  // as in the cell's output; "" if not printed
+  // An SVG, or a graph in Graphviz's language (.dot) of which it made none; ""
+  // if none was written.
+  std::string file;
+  // As in the cell's output; "" if not printed, unless there is no SVG.
+  std::string text;
 };
 
 struct CellResult {
@@ -221,7 +224,8 @@ class Cell {
   void PrintTimes(const Timings& timings);
 
   // Prints the drawing as text. With --svg=DIR it is also written there, as
-  // LESSON_CELL_NAME.svg; throws std::runtime_error if that fails.
+  // LESSON_CELL_NAME.svg, or .dot if it is a graph and Graphviz's dot fails,
+  // which is printed; throws std::runtime_error if writing fails.
   void Show(const Drawing& drawing);
   // The same, but prints it with --verbose only: for large drawings.
   void ShowIfVerbose(const Drawing& drawing);

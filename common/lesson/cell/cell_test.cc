@@ -1,5 +1,6 @@
 #include "common/lesson/cell/cell.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <stdexcept>
@@ -295,6 +297,28 @@ TEST_F(CellTest, ShowWritesToTheDirectory) {
   Output([&] {
     EXPECT_THROW(cell.Show({"gone", "", ""}), std::runtime_error);
   });
+}
+
+TEST_F(CellTest, GraphsAreWrittenForDotWhereItIsMissing) {
+  namespace fs = std::filesystem;
+  const fs::path directory = fs::path(::testing::TempDir()) / "graphs";
+  fs::remove_all(directory);
+  fs::create_directories(directory);
+  result_.text.id = "004/In5";
+  Cell cell(Size::kCourse, &result_, false, {directory.string(), "async"});
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", directory.c_str(), 1);
+  const std::string printed = Output([&] {
+    cell.ShowIfVerbose({"z = x", "level\n", "", "digraph {}"});
+  });
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_THAT(printed, ::testing::HasSubstr("apt-get install graphviz"));
+  ASSERT_EQ(result_.drawings.size(), 1u);
+  const Shown& shown = result_.drawings[0];
+  EXPECT_EQ(shown.file, (directory / "async_004-In5_z-x.dot").string());
+  EXPECT_EQ(shown.text, "\nz = x\n\nlevel\n");
+  EXPECT_EQ(fs::file_size(shown.file), 10u);
+  fs::remove_all(directory);
 }
 
 }  // namespace

@@ -62,11 +62,13 @@ ABSL_FLAG(std::string, json, "",
           "Also write figures and verdicts to this file. Relative to the "
           "directory in which you typed the command.\n"
           "Example: --json=results.json");
-ABSL_FLAG(std::string, svg, "",
-          "Also write the drawings to this directory, as LESSON_CELL_NAME.svg; "
-          "it is made if it is missing. Relative to the directory in which you "
-          "typed the command. A browser shows them.\n"
-          "Example: --svg=drawings");
+ABSL_FLAG(
+    std::string, svg, "",
+    "Also write the drawings to this directory, as LESSON_CELL_NAME.svg; "
+    "it is made if it is missing. Relative to the directory in which you "
+    "typed the command. A browser shows them. Graphviz's dot draws graphs; "
+    "where it is missing they are written as .dot files.\n"
+    "Example: --svg=drawings");
 ABSL_FLAG(
     std::string, trace, "",
     "Also write to this file what was asked of the devices and when they "

@@ -20,10 +20,11 @@
 // run and every language, with "{}" for the claim's number; its meaning has the
 // number, and meaning and label are in the run's language ("lang"). The output
 // is the output of the cell's code, including printed drawings. The error is ""
-// unless the cell threw one. The file of a drawing is "" if none was written;
-// the load is null if it is not known. Source is the taught program, measured
-// the code that measures it, empty if source does. Predicted is the number of
-// the learner's choice, from 1; 0 for none.
+// unless the cell threw one. The file of a drawing is "" if none was written,
+// and a .dot file if Graphviz's dot failed: its text is there even if it was
+// not printed. The load is null if it is not known. Source is the taught
+// program, measured the code that measures it, empty if source does. Predicted
+// is the number of the learner's choice, from 1; 0 for none.
 //
 // Pure functions; values own what they hold.
 
