@@ -27,7 +27,7 @@ std::string NodeName(const ProgramGraph& graph, int node);
 std::string NodeLabel(const ProgramGraph& graph, int node);
 
 // "9 operations on 4 levels, at most 3 on a level; 1.20 ms of work, 800 us of
-// it on the critical path"; "" if there are none.
+// it on the critical path"; without times if nothing ran, "" if there are none.
 std::string GraphSummary(const ProgramGraph& graph);
 
 // For a terminal: a line for each level, such as "4=mul(1, 3)" for node 4,

@@ -247,6 +247,10 @@ std::string GraphSummary(const ProgramGraph& graph) {
   if (operations == 0) return "";
   const std::string count = operations == 1 ? Say("%d operation", operations)
                                             : Say("%d operations", operations);
+  if (graph.total_seconds() == 0) {
+    return Say("%s on %d levels, at most %d on a level", count, graph.depth(),
+               graph.width());
+  }
   return Say(
       "%s on %d levels, at most %d on a level; %s of work, %s of it on the "
       "critical path",

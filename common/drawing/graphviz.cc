@@ -27,7 +27,7 @@ absl::StatusOr<std::string> DotToSvg(const std::string& dot,
     if (result.timed_out) return absl::DeadlineExceededError(failure);
     if (result.exit_code == 127) {
       return absl::NotFoundError(absl::StrCat(
-          failure, " ", Say("Install it: sudo apt-get install graphviz")));
+          failure, " ", Say("Install it:\nsudo apt-get install graphviz")));
     }
     return absl::InternalError(absl::StrCat(
         failure, " ",

@@ -437,8 +437,9 @@ void Cell::Keep(const Drawing& drawing, const std::string& text) {
     if (!drawing.dot.empty()) svg = DotToSvg(drawing.dot);
     if (!svg.ok()) {
       std::cout << Wrap(absl::StrCat(
-          Say("The graph is written as a .dot file, not as a drawing."), " ",
-          std::string(svg.status().message())));
+          Say("\"%s\" is written as a .dot file, not as a drawing.",
+              drawing.name.shown),
+          " ", std::string(svg.status().message())));
       shown.text = HeadedText(drawing);
     }
     const char* suffix = svg.ok() ? ".svg" : ".dot";
