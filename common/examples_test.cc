@@ -44,6 +44,7 @@
 #include "common/device/stream_stall.h"
 #include "common/drawing/bars.h"
 #include "common/drawing/graph_drawing.h"
+#include "common/drawing/graphviz.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/roofline.h"
 #include "common/drawing/sectors.h"
@@ -960,6 +961,10 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     std::cout << GraphToText(graph) << ToDot(graph, "z = x * y + 2");
     // End of example
     EXPECT_STREQ(graph.ops()[0].primitive->name(), "mul");
+    // Example of common/drawing/graphviz.h
+    const absl::StatusOr<std::string> svg = DotToSvg(ToDot(graph, "z = x"));
+    if (!svg.ok()) std::cerr << svg.status().message() << "\n";
+    // End of example
   }
   {
     // Example of common/drawing/drawing.h

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -331,7 +332,7 @@ TEST(Runner, WithoutTheFlagNoDrawingIsWritten) {
       Sample({"--cell=s/draw,s/plot", "--verbose"},
              {absl::StrCat("BUILD_WORKING_DIRECTORY=", directory.string())});
   EXPECT_EQ(r.exit_code, 0) << r.output;
-  EXPECT_THAT(r.output, HasSubstr("z = x * y + 2\n\n[1 input (1, 2)]"));
+  EXPECT_THAT(r.output, HasSubstr("z = x * y + 2\n\nlevel "));
   EXPECT_THAT(r.output, HasSubstr("sample_lesson"));
   EXPECT_THAT(r.output, HasSubstr("front end |"));
   EXPECT_THAT(r.output, HasSubstr("* on one, o on both"));
@@ -866,6 +867,8 @@ struct BadFlag {
   // Parts of the message: what was requested, and what to do.
   std::vector<std::string> said;
 };
+
+void PrintTo(const BadFlag& flag, std::ostream* out) { *out << flag.name; }
 
 class BadFlagTest : public ::testing::TestWithParam<BadFlag> {};
 
