@@ -14,8 +14,8 @@
 #include "common/device/device_table.h"
 #include "common/device/stream_stall.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/simulated_streams.h"
 #include "common/ops/ops.h"
-#include "common/profiler/play.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -26,14 +26,14 @@ using Predict = double(double t1, double t2, double t3, int n, int k);
 constexpr double kNearEnough = 1.5;
 
 double Seconds(double t1, double t2, double t3, int n, int k) {
-  PlayedProgram program;
+  std::vector<SimulatedRequest> requests;
   for (int i = 0; i < n; ++i) {
-    program.requests.push_back({/*ask=*/t1, /*work=*/t2});
+    requests.push_back({/*enqueue=*/t1, /*work=*/t2});
     if ((i + 1) % k > 0 && i + 1 < n) continue;
-    program.requests.back().awaits = {i};
-    program.requests.back().then = t3;
+    requests.back().awaits = {i};
+    requests.back().host_work = t3;
   }
-  return Play(program, {}).seconds;
+  return SimulateStreams(requests).seconds;
 }
 
 struct Loop {
@@ -125,14 +125,16 @@ void JudgePredict(Judging& judging, Predict* answer) {
       {2e-6, 9e-6, 1e-6, 0, 10}};
   for (const Loop& loop : loops) {
     const auto& [t1, t2, t3, n, k] = loop;
-    const double played = Seconds(t1, t2, t3, n, k);
+    const double simulated = Seconds(t1, t2, t3, n, k);
     const double got = answer(t1, t2, t3, n, k);
-    if (got <= kNearEnough * played && played <= kNearEnough * got) continue;
+    if (got <= kNearEnough * simulated && simulated <= kNearEnough * got) {
+      continue;
+    }
     judging.Wrong({absl::StrFormat("t1 = %s, t2 = %s, t3 = %s, n = %d, k = %d",
                                    FormatDuration(t1), FormatDuration(t2),
                                    FormatDuration(t3), n, k),
                    Say("%.4g seconds", got),
-                   Say("%.4g seconds, within 1.5x", played), LookAt(loop)});
+                   Say("%.4g seconds, within 1.5x", simulated), LookAt(loop)});
   }
   if (judging.timed()) CompareWithMachine(judging, answer);
 }

@@ -14,7 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
-#include "common/profiler/play.h"
+#include "common/exercise/simulated_streams.h"
 
 namespace d2l {
 namespace {
@@ -23,18 +23,18 @@ using OrderOf = std::vector<int>(const std::vector<Task>& tasks);
 
 // When all tasks are done; negative if a task comes before one that it needs.
 double Seconds(const std::vector<Task>& tasks, const std::vector<int>& order) {
-  PlayedProgram program;
-  std::vector<int> requests(tasks.size(), -1);
+  std::vector<SimulatedRequest> requests;
+  std::vector<int> request_of(tasks.size(), -1);
   for (const int task : order) {
-    PlayedRequest request = {0, tasks[task].seconds, tasks[task].device};
+    SimulatedRequest request = {0, tasks[task].seconds, tasks[task].device};
     for (const int before : tasks[task].after) {
-      if (requests[before] < 0) return -1;
-      request.after.push_back(requests[before]);
+      if (request_of[before] < 0) return -1;
+      request.after.push_back(request_of[before]);
     }
-    requests[task] = static_cast<int>(program.requests.size());
-    program.requests.push_back(std::move(request));
+    request_of[task] = static_cast<int>(requests.size());
+    requests.push_back(std::move(request));
   }
-  return Play(program, {}).seconds;
+  return SimulateStreams(requests).seconds;
 }
 
 double Best(const std::vector<Task>& tasks) {

@@ -12,7 +12,7 @@
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/profiler/play.h"
+#include "common/exercise/simulated_streams.h"
 
 namespace d2l {
 namespace {
@@ -33,10 +33,10 @@ struct Arrived {
 // overfull: the last gradient of a bucket may bring it above bucket_bytes.
 Arrived Send(const std::vector<Gradient>& gradients, double bucket_bytes,
              const GradientLink& link, bool overfull = true) {
-  PlayedProgram program;
+  std::vector<SimulatedRequest> requests;
   double ready = 0;
   for (const Gradient& gradient : gradients) {
-    program.requests.push_back({0, gradient.ready - ready});
+    requests.push_back({0, gradient.ready - ready});
     ready = gradient.ready;
   }
   const int count = static_cast<int>(gradients.size());
@@ -45,29 +45,29 @@ Arrived Send(const std::vector<Gradient>& gradients, double bucket_bytes,
   for (int i = 0; i < count; ++i) {
     const double more = gradients[i].bytes;
     if (full || (!overfull && bytes + more > bucket_bytes)) {
-      program.requests.push_back({0, link.latency, 1});
+      requests.push_back({0, link.latency, 1});
       bytes = 0;
     }
     bytes += more;
     full = bytes >= bucket_bytes;
-    program.requests.back().after = {i};
-    program.requests.back().work += more / link.bytes_per_second;
+    requests.back().after = {i};
+    requests.back().work += more / link.bytes_per_second;
   }
   Arrived arrived;
-  const Played sent = Play(program, {});
+  const SimulatedRun sent = SimulateStreams(requests);
   arrived.finish = sent.seconds;
   const std::size_t last = sent.times.size() - (full ? 1 : 2);
   if (last + 1 > gradients.size()) arrived.unsent = sent.times[last].end;
-  PlayedProgram other = program;
+  std::vector<SimulatedRequest> at_once = requests;
   int stream = 0;
-  for (PlayedRequest& request : other.requests) {
+  for (SimulatedRequest& request : at_once) {
     if (request.stream > 0) request.stream = ++stream;
   }
-  arrived.not_shared = Play(other, {}).seconds;
-  for (PlayedRequest& request : program.requests) {
+  arrived.not_shared = SimulateStreams(at_once).seconds;
+  for (SimulatedRequest& request : requests) {
     if (request.stream > 0) request.after = {count - 1};
   }
-  arrived.no_overlap = Play(program, {}).seconds;
+  arrived.no_overlap = SimulateStreams(requests).seconds;
   return arrived;
 }
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/exercise/exercise.h"
-#include "common/profiler/play.h"
+#include "common/exercise/simulated_streams.h"
 
 namespace d2l {
 namespace {
@@ -18,24 +18,24 @@ using LineOfStall = int(const std::vector<Bar>& timeline);
 
 struct Program {
   const char* what;
-  std::vector<PlayedRequest> requests;
+  std::vector<SimulatedRequest> requests;
   int stall;  // the line of the wait; 0 for none
 };
 
 // Line 10 i + 10 enqueues operation i; the line below waits for what it awaits,
 // and takes the front end's time.
-std::vector<Bar> TimelineOf(const std::vector<PlayedRequest>& requests) {
+std::vector<Bar> TimelineOf(const std::vector<SimulatedRequest>& requests) {
   std::vector<Bar> timeline;
   int line = 0;
-  for (const PlayedTimes& times : Play({requests}, {}).times) {
-    const PlayedRequest& request = requests[line / 10];
+  for (const RequestTimes& times : SimulateStreams(requests).times) {
+    const SimulatedRequest& request = requests[line / 10];
     line += 10;
-    timeline.push_back(
-        {Bar::kEnqueue, line, times.asked - request.ask, times.asked});
+    timeline.push_back({Bar::kEnqueue, line, times.enqueued - request.enqueue,
+                        times.enqueued});
     timeline.push_back({Bar::kDevice, line, times.begin, times.end});
-    if (request.awaits.empty() && request.then == 0) continue;
-    timeline.push_back(
-        {Bar::kWait, line + 1, times.asked, times.returned + request.then});
+    if (request.awaits.empty() && request.host_work == 0) continue;
+    timeline.push_back({Bar::kWait, line + 1, times.enqueued,
+                        times.returned + request.host_work});
   }
   // The order must give no hint.
   std::reverse(timeline.begin(), timeline.end());
@@ -81,26 +81,29 @@ const char* LookAt(const std::vector<Bar>& timeline, int line) {
 
 void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
   // 10 operations of 4 ms, each enqueued in 1 ms; then the last wait.
-  std::vector<PlayedRequest> loop(10, {1, 4});
+  std::vector<SimulatedRequest> loop(10, {1, 4});
   loop[9].awaits = {9};
-  std::vector<PlayedRequest> printed = loop;
+  std::vector<SimulatedRequest> printed = loop;
   printed[3].awaits = {3};
   // The longest wait is for an older operation: the device goes on.
-  std::vector<PlayedRequest> bounded = {{1, 30}, {1, 9}, {1, 9}, {1, 5},
-                                        {1, 3},  {2, 5}, {1, 5}};
+  std::vector<SimulatedRequest> bounded = {{1, 30}, {1, 9}, {1, 9}, {1, 5},
+                                           {1, 3},  {2, 5}, {1, 5}};
   bounded[2].awaits = {0};
   for (const int i : {4, 6}) bounded[i].awaits = {i};
   // In line 80 the front end is slow. Behind the waits before, the device is
   // idle for 3 and 1 ms.
-  std::vector<PlayedRequest> slow = loop;
+  std::vector<SimulatedRequest> slow = loop;
   for (const int i : {2, 5}) slow[i].awaits = {i};
-  slow[3].ask = 3, slow[7] = {60, 4};
+  slow[3].enqueue = 3;
+  slow[7] = {60, 4};
   // Behind the waits the device is idle for 2, 5 and 3 ms.
-  std::vector<PlayedRequest> thrice = loop;
+  std::vector<SimulatedRequest> thrice = loop;
   for (const int i : {2, 5, 7}) thrice[i].awaits = {i};
-  thrice[3].ask = 2, thrice[6].ask = 5, thrice[8].ask = 3;
-  std::vector<PlayedRequest> elsewhere(3, {1, 9});
-  elsewhere[1].then = 4;
+  thrice[3].enqueue = 2;
+  thrice[6].enqueue = 5;
+  thrice[8].enqueue = 3;
+  std::vector<SimulatedRequest> elsewhere(3, {1, 9});
+  elsewhere[1].host_work = 4;
   const std::vector<Program> programs = {
       {"a loop that prints its loss once", printed, 41},
       {"a loop that waits at its end only", loop, 0},
