@@ -46,7 +46,6 @@
 #include "common/profiler/peaks.h"                        // IWYU pragma: export
 #include "common/profiler/profiler.h"                     // IWYU pragma: export
 #include "common/profiler/race_checker.h"                 // IWYU pragma: export
-#include "common/profiler/what_if.h"                      // IWYU pragma: export
 #include "common/safetensors/safetensors.h"               // IWYU pragma: export
 
 #endif  // D2L_COMMON_D2L_H_

@@ -89,12 +89,9 @@
 #include "common/profiler/export.h"
 #include "common/profiler/key_averages.h"
 #include "common/profiler/peaks.h"
-#include "common/profiler/play.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profiler.h"
-#include "common/profiler/program_recorder.h"
 #include "common/profiler/race_checker.h"
-#include "common/profiler/what_if.h"
 #include "common/safetensors/safetensors.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/scalar.h"
@@ -1214,44 +1211,6 @@ TEST_F(ExamplesTest, Profiler) {
     // End of example
     EXPECT_EQ(checker.races().size(), 1u);
     Synchronize(Device());
-  }
-  {
-    // Example of common/profiler/play.h
-    PlayedProgram program;
-    program.requests = {{/*ask=*/1, /*work=*/4},
-                        {1, 4, /*stream=*/1, /*after=*/{0}},
-                        {1, 0, PlayedRequest::kHost, {}, /*awaits=*/{1}}};
-    const Played played = Play(program, {});
-    played.seconds;         // 9
-    played.times[1].begin;  // 5: behind request 0
-    PathOf(played).size();  // 3: work 1, work 0, asking for that
-    // End of example
-    EXPECT_EQ(played.seconds, 9);
-    EXPECT_EQ(played.times[1].begin, 5);
-    EXPECT_EQ(PathOf(played).size(), 3u);
-  }
-  {
-    const Tensor x = Ones({3, 3});
-    Tensor y;
-    // Example of common/profiler/program_recorder.h
-    ProgramRecorder recorder;
-    for (int i = 0; i < 10; ++i) y = MatMul(x, x);
-    Synchronize(x.device());
-    const RecordedProgram recorded = recorder.Stop();
-    recorded.seconds;                                  // as it ran
-    Play(recorded.program, recorded.machine).seconds;  // played
-    // End of example
-    EXPECT_GT(recorded.seconds, 0);
-  }
-  {
-    const Tensor x = Ones({3, 3});
-    // Example of common/profiler/what_if.h
-    ProgramRecorder recorder;
-    for (int i = 0; i < 10; ++i) Item(Sum(MatMul(x, x)));
-    const WhatIf what_if(recorder.Stop());
-    std::cout << what_if.ToText();
-    // End of example
-    EXPECT_GE(what_if.changes.size(), 3u);
   }
   {
     ProfilerOptions options;

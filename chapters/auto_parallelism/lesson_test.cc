@@ -80,12 +80,6 @@ TEST(Lesson, SaysWhenThereIsOnlyOneDevice) {
   }
 }
 
-// It runs programs more often than a cell's repeats.
-TEST(Lesson, JudgesTheSameWithWhatIf) {
-  ExpectRightResults(RunLesson(
-      Tested(), {"--devices=cpu:0,cpu:1", "--what_if", "--cell=000/In7"}));
-}
-
 TEST(Lesson, RandomProgramsReachEveryStreamAndDevice) {
   EXPECT_THAT(Reason(OneDevice(), "d2l/random-dag", 0),
               HasSubstr(" 0 of these from another device"));

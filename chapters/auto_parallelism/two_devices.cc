@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -105,11 +104,8 @@ Figure Speedup(Cell& cell, const Timing& a, const Timing& b) {
 
 void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
                  const std::vector<double>& calls, double requests) {
-  // The first one warms up, and --what_if runs more behind the repeats.
-  const auto first = calls.begin() + 1;
-  const std::vector<double> repeats(
-      first,
-      first + static_cast<std::ptrdiff_t>(t[1].completion.samples.size()));
+  // The first one warms up.
+  const std::vector<double> repeats(calls.begin() + 1, calls.end());
   const Figure held_up = HeldUp(cell, repeats, requests);
   const Figure lost = LostShare(cell, t[0], t[1], t[2], held_up);
   const std::string fact =

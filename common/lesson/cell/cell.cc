@@ -39,11 +39,7 @@
 #include "common/lesson/cell/figure_drawings.h"
 #include "common/lesson/cell/judge.h"
 #include "common/lesson/cell/other_load.h"
-#include "common/profiler/peaks.h"
-#include "common/profiler/play.h"
 #include "common/profiler/profiler.h"
-#include "common/profiler/program_recorder.h"
-#include "common/profiler/what_if.h"
 
 namespace d2l {
 namespace {
@@ -86,36 +82,6 @@ void WaitFor(const Alternative& alternative) {
   } else {
     for (const Device device : alternative.devices) Synchronize(device);
   }
-}
-
-// Prints how long the alternative would take if the machine or the program were
-// different. For that it runs twice more, once recorded and once with calls
-// that wait; these runs are no repeats.
-void PrintWhatIf(const Alternative& alternative) {
-  const auto run = [&] {
-    alternative.work();
-    WaitFor(alternative);
-  };
-  for (const Device device : alternative.devices) Synchronize(device);
-  ProgramRecorder recorder;
-  run();
-  RecordedProgram recorded = recorder.Stop();
-  if (recorded.devices.empty()) return;
-  const double measured = Seconds([&] {
-    const LaunchBlockingGuard blocking(true);
-    run();
-  });
-  const double predicted =
-      Play(WithWaits(recorded.program), recorded.machine).seconds;
-  const Peaks& here = PeaksOf(recorded.devices[0]);
-  std::cout << "\n"
-            << alternative.label.shown << "\n"
-            << WhatIf(std::move(recorded), here).ToText()
-            << Say("Checked here: with a wait for each operation it took %s, "
-                   "%.0f %% off.",
-                   FormatDuration(measured),
-                   100 * std::abs(predicted / measured - 1))
-            << "\n";
 }
 
 // The letters, digits and dots of the text, for a file's name.
@@ -297,7 +263,6 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
         {report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
          report(Seconds(label, "completion", on, all[i].completion, kept)),
          Seconds(label, "wait", on, all[i].waiting, kept)});
-    if (what_if_) PrintWhatIf(alternatives[i]);
   }
   return timings;
 }

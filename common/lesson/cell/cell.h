@@ -163,16 +163,9 @@ struct Alternative {
 
 class Cell {
  public:
-  // Results go to *result, which outlives the cell. what_if: what is timed on
-  // devices runs once more, recorded, and is simulated with changes
-  // (what_if.h).
-  Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {},
-       bool what_if = false)
-      : size_(size),
-        verbose_(verbose),
-        svg_(std::move(svg)),
-        what_if_(what_if),
-        result_(result) {}
+  // Results go to *result, which outlives the cell.
+  Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {})
+      : size_(size), verbose_(verbose), svg_(std::move(svg)), result_(result) {}
 
   Size size() const { return size_; }
   template <typename T>
@@ -270,7 +263,6 @@ class Cell {
   const Size size_;
   const bool verbose_;
   const SvgOutput svg_;
-  const bool what_if_;
   CellResult* const result_;
   std::optional<Place> place_;  // see At
   int last_group_ = 0;          // see Figure::group

@@ -72,25 +72,6 @@ TEST_F(CellTest, TimeTellsEnqueueFromCompletion) {
 }
 
 // What is judged must not be slower because it was recorded, or waited.
-TEST_F(CellTest, WhatIfRecordsWhatIsNoRepeat) {
-  if (LaunchBlocking()) GTEST_SKIP() << "every run waits";
-  const Device device = Devices()[0].device;
-  Cell cell(Size::kCourse, &result_, /*verbose=*/false, {}, /*what_if=*/true);
-  std::vector<bool> waits;  // by run
-  const std::string said = Output([&] {
-    cell.Time("nothing", device, [&] {
-      waits.push_back(LaunchBlocking());
-      DefaultStream(device).HostCallback([] {});
-    });
-  });
-  EXPECT_NE(said.find("Checked here"), std::string::npos) << said;
-  ASSERT_EQ(result_.figures.size(), 2u);
-  // One to warm up; then, behind all repeats, one to record and one that waits.
-  EXPECT_EQ(waits.size(), result_.figures[1].value.count + 3u);
-  EXPECT_TRUE(waits.back());
-  EXPECT_EQ(std::count(waits.begin(), waits.end(), true), 1);
-}
-
 TEST_F(CellTest, TimeWaitsAsAsked) {
   const Device device = Devices()[0].device;
   int asked = 0;

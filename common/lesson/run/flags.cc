@@ -103,13 +103,6 @@ ABSL_FLAG(bool, check_races, false,
           "Say which operations use the same memory on two streams without an "
           "event that orders them. Slow: figures are not comparable.\n"
           "Example: --check_races");
-ABSL_FLAG(
-    bool, what_if, false,
-    "Also say of each program that a cell times on a device what it would "
-    "take if something were another: if enqueueing were free, with "
-    "another device, another queue, without a wait. It is recorded once, "
-    "and played again.\n"
-    "Example: --cell=2.1 --what_if");
 ABSL_FLAG(bool, allow_tf32, false,
           "A GPU may compute products of float32 in TF32, on its tensor cores: "
           "faster, with 10 bits of each factor instead of 23, so a cell that "
@@ -137,7 +130,6 @@ constexpr const char* kFlags[] = {
     "max_bytes_in_flight",
     "launch_blocking",
     "check_races",
-    "what_if",
     "allow_tf32",
 };
 
@@ -219,7 +211,6 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   bytes = absl::GetFlag(FLAGS_max_bytes_in_flight);
   options.launch_blocking = absl::GetFlag(FLAGS_launch_blocking);
   options.check_races = absl::GetFlag(FLAGS_check_races);
-  options.what_if = absl::GetFlag(FLAGS_what_if);
   options.allow_tf32 = absl::GetFlag(FLAGS_allow_tf32);
   options.svg = UserPath(absl::GetFlag(FLAGS_svg));
 

@@ -42,7 +42,6 @@ struct LessonOptions {
   std::string svg;  // a directory, which exists; or ""
   bool launch_blocking = false;
   bool check_races = false;
-  bool what_if = false;
   bool allow_tf32 = false;
 };
 

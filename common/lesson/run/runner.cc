@@ -49,7 +49,6 @@ struct Run {
   Program program;
   Size size;
   Detail detail;
-  bool what_if;
   bool asks;  // whether to ask for predictions
   std::vector<std::string> circumstances;
   std::string svg;      // a directory, or ""
@@ -111,8 +110,7 @@ absl::StatusOr<std::vector<NumberedCell>> Select(
 
 bool RunAndRecordCell(const NumberedCell& task, const std::string& progress,
                       const Run& run, CellResult* result) {
-  Cell cell(run.size, result, run.detail.verbose, {run.svg, task.lesson->name},
-            run.what_if);
+  Cell cell(run.size, result, run.detail.verbose, {run.svg, task.lesson->name});
   bool ran = false;
   const auto work = [&] {
     ran = RunCell(progress, task.cell->run, cell, result);
@@ -312,7 +310,6 @@ int LessonMain(int argc, char** argv, Program program) {
   const Run run = {program,
                    options->size,
                    {options->code, options->verbose, !options->cells.empty()},
-                   options->what_if,
                    !course && !options->no_predict && CanAsk(),
                    Circumstances(LaunchBlocking(), AllowTf32(), profiled,
                                  options->device_options.stream, Devices(),

@@ -657,7 +657,7 @@ TEST(Runner, HelpExplainsEachFlag) {
          {"devices", "size", "cell", "code", "verbose", "no_predict",
           "require_gpus", "json", "svg", "trace", "html", "trace_calls",
           "max_queued_operations", "max_bytes_in_flight", "launch_blocking",
-          "check_races", "what_if", "allow_tf32"}) {
+          "check_races", "allow_tf32"}) {
       EXPECT_THAT(r.output,
                   HasSubstr(absl::StrCat("\n--", name, " (default: ")));
       EXPECT_THAT(Unwrapped(r.output), HasSubstr(absl::StrCat(" --", name)));
@@ -677,17 +677,6 @@ TEST(Runner, LaunchBlockingMakesTheCallWait) {
   // There is one ratio per repeat, and enqueueing includes the wait.
   EXPECT_NE(claims[0]["verdict"], "HOLDS") << claims;
   fs::remove(path);
-}
-
-TEST(Runner, WhatIfPlaysWhatACellTimes) {
-  const ProgramResult r =
-      Sample({"--cell=s/good", "--what_if", "--devices=cpu:0"});
-  EXPECT_EQ(r.exit_code, 0) << r.output;
-  for (const char* text :
-       {"recorded: ", "what would change", "callbacks twice",
-        "two H100, SIMULATED", "Checked here: with a wait"}) {
-    EXPECT_THAT(r.output, HasSubstr(text));
-  }
 }
 
 // With a busy process on every core, a claim about times gives the estimate

@@ -18,11 +18,6 @@
 // transfer of each is made, then the second of each, and so on, so that no two
 // ranks read from the same one. Additions take no time.
 //
-// Play (common/profiler/play.h) cannot replace it: a transfer occupies all
-// links of its route at the same time, while work of a Play occupies one
-// stream; and a Play keeps 270 bytes for each of its requests, while a ring of
-// 4,096 devices has 33 million transfers, of which nothing is kept.
-//
 // The book's figures for 160 MB come out exactly. Of 4 GPUs on PCIe, 16 GB/s:
 // 60 ms if one GPU adds, 80 ms if the CPU does, and 15 ms if each GPU adds a
 // quarter. For a ring of 8 GPUs with 3 NVLinks of 18 GB/s each way the book
