@@ -40,8 +40,6 @@
 #include "common/parallel/data_parallel/data_parallel.h"  // IWYU pragma: export
 #include "common/parallel/data_parallel/kv_store.h"       // IWYU pragma: export
 #include "common/parallel/data_parallel/split_batch.h"    // IWYU pragma: export
-#include "common/parallel/simulator/simulator.h"          // IWYU pragma: export
-#include "common/parallel/simulator/topology.h"           // IWYU pragma: export
 #include "common/profiler/export.h"                       // IWYU pragma: export
 #include "common/profiler/peaks.h"                        // IWYU pragma: export
 #include "common/profiler/profiler.h"                     // IWYU pragma: export

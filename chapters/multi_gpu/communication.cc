@@ -17,6 +17,8 @@
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/cell.h"
+#include "common/parallel/simulator/simulator.h"
+#include "common/parallel/simulator/topology.h"
 
 namespace d2l::multi_gpu {
 namespace {

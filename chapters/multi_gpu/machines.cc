@@ -23,6 +23,8 @@
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/run/fresh_process.h"
 #include "common/parallel/mpi/mpi_world.h"
+#include "common/parallel/simulator/simulator.h"
+#include "common/parallel/simulator/topology.h"
 
 namespace d2l::multi_gpu {
 namespace {
