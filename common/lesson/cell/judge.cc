@@ -276,6 +276,11 @@ Judgement Both(const Judgement& claim, const Judgement& control,
     both.reason = control.reason;
     if (control.verdict == Verdict::kFails) {
       both.reason = Say("The control shows the same.");
+    } else if (control.verdict == Verdict::kInconclusive) {
+      // Its reason is about its own number, not about the claim's.
+      both.reason = Lead(Say("The control, \"%s\", is INCONCLUSIVE.",
+                             Translated(control_name))) +
+                    control.reason;
     }
   }
   return both;

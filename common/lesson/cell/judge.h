@@ -108,7 +108,8 @@ Judgement Less(const Figure& a, const Figure& b, double by = 1);
 // Are a and b the same to within a factor? The number is a / b. within > 1.
 Judgement AboutEqual(const Figure& a, const Figure& b, double within);
 
-// HOLDS if both do. The number is the claim's.
+// HOLDS if both do. The number is the claim's. If the claim HOLDS and the
+// control does not, the reason is the control's, and names it.
 Judgement Both(const Judgement& claim, const Judgement& control,
                const std::string& control_name);
 

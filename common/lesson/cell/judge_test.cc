@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/console/command_line.h"
 #include "common/base/statistics.h"
 #include "common/base/undisturbed_timer.h"
 
@@ -224,6 +225,29 @@ TEST(BesideLoad, AControlThatIsOpenLeavesTheClaimOpen) {
   EXPECT_EQ(Both(holds, open, "control").verdict, Verdict::kInconclusive);
   EXPECT_TRUE(Both(Counted(true, "", ""), open, "control").disturbed);
   EXPECT_TRUE(Given(open, Counted(true, "", ""), "control").disturbed);
+}
+
+// The claim's interval is in the evidence, the control's in the reason.
+TEST(BesideLoad, AControlThatIsOpenIsNamedBeforeItsInterval) {
+  const Figure fast = Disturbed(kTwos, std::vector<Bounds>(9, {1, 2}));
+  const Figure slow =
+      Disturbed(std::vector<double>(9, 10), std::vector<Bounds>(9, {5, 10}));
+  const auto claim = [&] {
+    return Both(Less(fast, slow, 1.3), Less(fast, slow, 3),
+                "without Synchronize");
+  };
+  EXPECT_EQ(claim().evidence,
+            "needs 1.30x or more; without other programs 2.50x to 10.0x; "
+            "without Synchronize: 5.00x");
+  EXPECT_EQ(claim().reason,
+            "The control, \"without Synchronize\", is INCONCLUSIVE. Without "
+            "other programs it may be 2.50x to 10.0x.");
+  ASSERT_TRUE(SetLanguage("zh").ok());
+  const std::string chinese = claim().reason;
+  ASSERT_TRUE(SetLanguage("en").ok());
+  EXPECT_EQ(
+      chinese,
+      "对照“不用Synchronize时”无法判断。没有其他程序时可能是2.50倍至10.0倍。");
 }
 
 TEST(AboutEqual, HoldsFailsOrCannotTell) {
