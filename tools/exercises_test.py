@@ -4,6 +4,7 @@ repository's own exercises: do they have all that a learner reads?"""
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -433,7 +434,37 @@ class Programs(unittest.TestCase):
         self.assertIn("a loop", self.run_shell("while :; do :; done", seconds=3)[1])
 
 
+def table_faults(file, table, expected):
+    """What is to be changed in a file's table, so that it has the expected rows."""
+    faults = [f"add to {file}: {row}" for row in expected if row not in table]
+    faults += [f"remove from {file}: {row}" for row in table if row not in expected]
+    if not faults and table != expected:
+        # A row that stands twice, or another order.
+        there, wanted = next(pair for pair in itertools.zip_longest(table, expected)
+                             if pair[0] != pair[1])
+        faults.append(f"in {file} stands {there}, where {wanted} is expected")
+    return faults
+
+
+class TableFaults(unittest.TestCase):
+    def test_each_row_is_named(self):
+        self.assertEqual(table_faults("x.md", ["| a |"], ["| a |"]), [])
+        self.assertEqual(table_faults("x.md", ["| a |", "| c |"], ["| a |", "| b |"]),
+                         ["add to x.md: | b |", "remove from x.md: | c |"])
+
+    def test_the_first_row_out_of_order_is_named(self):
+        self.assertEqual(table_faults("x.md", ["a", "c", "b"], ["a", "b", "c"]),
+                         ["in x.md stands c, where b is expected"])
+        self.assertEqual(table_faults("x.md", ["a", "a"], ["a"]),
+                         ["in x.md stands a, where None is expected"])
+
+
 class Repository(unittest.TestCase):
+    def assert_table(self, file, table, expected):
+        faults = table_faults(file, table, expected)
+        if faults:
+            self.fail("\n".join(faults))
+
     def test_every_exercise_is_complete(self):
         for lang in ("en", "zh"):
             found = exercises.all_exercises(ROOT, lang)
@@ -480,7 +511,7 @@ class Repository(unittest.TestCase):
                 if not e.is_question]
         text = (ROOT / "chapters/README.md").read_text(encoding="utf-8")
         table = re.search(r"\| exercise \|.*?\n\n", text, re.S)[0]
-        self.assertEqual(table.strip().splitlines()[2:], rows)
+        self.assert_table("chapters/README.md", table.strip().splitlines()[2:], rows)
 
     def test_the_chinese_table_lists_the_same(self):
         links = []
@@ -493,7 +524,8 @@ class Repository(unittest.TestCase):
                     f"| [{e.name}]({e.chapter}/exercises/{e.file_name}) | {title} |")
         text = (ROOT / "chapters/README.zh.md").read_text(encoding="utf-8")
         table = re.search(r"\| 练习 \|.*?\n\n", text, re.S)[0].strip().splitlines()[2:]
-        self.assertEqual([re.match(r"\|.*?\|.*?\|", row)[0] for row in table], links)
+        self.assert_table("chapters/README.zh.md",
+                          [re.match(r"\|.*?\|.*?\|", row)[0] for row in table], links)
 
 
 if __name__ == "__main__":

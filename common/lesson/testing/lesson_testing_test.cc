@@ -72,10 +72,28 @@ TEST(LessonTestingTest, RefusesAnotherNumberOfDevices) {
   EXPECT_NONFATAL_FAILURE(ExpectListed(run), "devices");
 }
 
-TEST(LessonTestingTest, RefusesAnotherId) {
+TEST(LessonTestingTest, NamesACellThatIsNotListedOrDidNotRun) {
   LessonRun run = Good();
   run.json["cells"][0]["id"] = "s/other";
-  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "s/other");
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run),
+                          "s/other ran, but is not listed\n"
+                          "s/good is listed, but did not run");
+  run = Good();
+  run.json["cells"].clear();
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run),
+                          "s/good is listed, but did not run");
+  run.json["cells"] = {{{"id", "s/good"}}, {{"id", "s/new"}}};
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "s/new ran, but is not listed");
+}
+
+TEST(LessonTestingTest, RefusesAnotherOrder) {
+  TestedLesson lesson = OneCell();
+  lesson.cells.push_back({"s/new", {}});
+  LessonRun run = Good();
+  run.json["cells"] = {{{"id", "s/new"}}, {{"id", "s/good"}}};
+  EXPECT_NONFATAL_FAILURE(ExpectCellsAsListed(lesson, run),
+                          "They ran as s/new, s/good\n"
+                          "and are listed as s/good, s/new");
 }
 
 TEST(LessonTestingTest, RefusesAnIdThatIsNotPrinted) {
