@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "chapters/profiling/hardware.h"
-#include "chapters/profiling/latencies/measure.h"
+#include "chapters/profiling/latencies/cores.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"

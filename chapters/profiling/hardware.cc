@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "chapters/profiling/latencies/measure.h"
+#include "chapters/profiling/latencies/cores.h"
 #include "chapters/profiling/latencies/sampling.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "common/base/machine.h"

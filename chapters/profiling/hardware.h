@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -66,44 +65,34 @@ class Descriptor {
 // A file in the folder for temporary files, whose name is already removed.
 struct TemporaryFile {
   std::int64_t bytes;
-  bool in_memory;     // on a tmpfs
   Descriptor cached;  // reads through the page cache
   Descriptor direct;  // reads past it; -1 if that is refused
 };
 
-// bytes is a multiple of 1 MiB. Throws std::system_error or, if the disk has
-// less than twice as much free, std::runtime_error.
+// bytes is a multiple of 1 MiB. Throws std::system_error.
 TemporaryFile MakeTemporaryFile(std::int64_t bytes);
 
 // Reads 4 KiB at random places of the first `bytes`, `at_a_time` at a time.
 // Throws std::runtime_error if one could not be read.
 void ReadBlocks(int file, std::int64_t bytes, int reads, int at_a_time);
 
-// A connection to a thread of this program, over 127.0.0.1. The thread answers
-// with a byte when it has all bytes of a message. Throws std::system_error,
-// also if an answer does not come within five seconds.
+// Two connected ends on 127.0.0.1. Throws std::system_error, also if a message
+// does not arrive within five seconds.
 class Loopback {
  public:
   enum class Protocol { kTcp, kUdp };
 
   explicit Loopback(Protocol protocol);
-  ~Loopback();
-  Loopback(const Loopback&) = delete;
-  Loopback& operator=(const Loopback&) = delete;
 
-  // Sends a message of `bytes` bytes in pieces of at most `piece`, and waits
-  // for the answer.
+  // Sends a message of `bytes` bytes, at most kLargest, in pieces of at most
+  // `piece` from one end to the other, and then a byte back.
   void Exchange(int bytes, int piece);
 
   static constexpr int kLargest = 1 << 16;
 
  private:
-  void Answer();
-
-  const std::pair<Descriptor, Descriptor> ends_;  // ours, the thread's
-  const std::vector<char> message_;
-  std::atomic<int> expected_{0};  // bytes of the message; 0: the end
-  std::thread answering_;
+  const std::pair<Descriptor, Descriptor> ends_;
+  char message_[kLargest] = {};
 };
 
 // Cells

@@ -219,9 +219,8 @@ void Latencies(Cell& cell) {
   if (cell.size() == Size::kSmall) {
     options = {0.4, std::int64_t{1} << 26};
   }
-  const std::vector<LatencyRow> rows = MeasureLatencies(TryGpu(), options);
-  std::cout << LatencyTable(rows, cell.verbose());
-  if (cell.verbose()) std::cout << "\n" << LatencyNotes(rows) << "\n";
+  const std::vector<LatencyRow> rows = MeasureLatencies(options);
+  std::cout << LatencyTable(rows);
   for (const LatencyRow& row : rows) {
     const Measurement& yours = row.yours;
     cell.Check(yours.seconds.empty() == !yours.why_not.empty(), row.what);

@@ -4,8 +4,8 @@
 //
 //   LatencyOptions options;
 //   options.seconds = 1;
-//   const std::vector<LatencyRow> rows = MeasureLatencies(TryGpu(), options);
-//   std::cout << LatencyTable(rows, true) << LatencyNotes(rows);
+//   const std::vector<LatencyRow> rows = MeasureLatencies(options);
+//   std::cout << LatencyTable(rows);
 //
 // Every figure of yours is measured in the call and is a median of samples. A
 // row that could not be measured has a reason instead.
@@ -16,19 +16,16 @@
 #define D2L_CHAPTERS_PROFILING_LATENCIES_LATENCIES_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "chapters/profiling/latencies/sampling.h"
-#include "common/device/device.h"
 
 namespace d2l {
 
 struct LatencyRow {
   std::string what;  // "L1 cache hit"
   double book_seconds;
-  std::string book_text;  // what the book says of its figure
   Measurement yours;
 };
 
@@ -41,20 +38,13 @@ struct LatencyOptions {
   std::int64_t max_buffer_bytes = std::int64_t{1} << 30;
 };
 
-// All rows, in the order of the book's table. `device` may be any: its worker
-// is a second thread, without which the C library may leave out the atomic
-// instructions of a mutex. An exception of a row becomes the reason why it has
-// no samples; only a device that is not in the device table throws
-// std::invalid_argument.
-std::vector<LatencyRow> MeasureLatencies(Device device,
-                                         const LatencyOptions& options);
+// All rows, in the order of the book's table. What a row throws, for example
+// for lack of memory, becomes the reason why it has no samples.
+std::vector<LatencyRow> MeasureLatencies(const LatencyOptions& options);
 
-// The book's figure, yours with its interval, and the ratio of the two; 80
-// columns. all: also explains the columns, and why rows are n/a.
-std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all);
-
-// Row by row: what the book says of its figure, and how yours was measured.
-std::string LatencyNotes(const std::vector<LatencyRow>& rows);
+// The book's figure, yours with its interval, and the ratio of the two; then
+// why rows are n/a. 80 columns.
+std::string LatencyTable(const std::vector<LatencyRow>& rows);
 
 struct SizeLatency {
   std::int64_t bytes = 0;

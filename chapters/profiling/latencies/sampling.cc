@@ -18,20 +18,17 @@ constexpr double kLongestBatchSeconds = 200e-6;
 
 std::vector<double> SampleBatches(
     const Budget& budget,
-    const std::function<std::int64_t(std::int64_t n)>& nanos_of,
-    std::int64_t max_batch) {
+    const std::function<std::int64_t(std::int64_t n)>& nanos_of) {
   const Timer timer;
   // Finding the size of a batch takes about as long as two of them.
   const double target = 1e9 * std::min(budget.seconds / (budget.samples + 2),
                                        kLongestBatchSeconds);
   std::int64_t n = 1;
   double batch = static_cast<double>(nanos_of(n));
-  while (batch < target / 2 && n < max_batch) {
+  while (batch < target / 2) {
     // A first batch is slow, so the step to the next one is bounded.
     const double factor = std::clamp(target / std::max(batch, 1.0), 2.0, 10.0);
-    const double next = static_cast<double>(n) * factor;
-    n = next < static_cast<double>(max_batch) ? static_cast<std::int64_t>(next)
-                                              : max_batch;
+    n = static_cast<std::int64_t>(static_cast<double>(n) * factor);
     batch = static_cast<double>(nanos_of(n));
   }
   std::vector<double> samples;

@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,39 +29,29 @@ struct Budget {
 // Samples, or the reason why there are none.
 struct Measurement {
   std::vector<double> seconds;  // of one operation
-  std::string how;              // how it was measured; a phrase
-  std::string why_not = "";     // why it was not; a phrase
+  std::string why_not = "";     // a sentence that begins with a small letter
 };
 
 inline Measurement NotMeasured(const std::string& why_not) {
-  return {{}, "", why_not};
+  return {{}, why_not};
 }
-
-inline constexpr std::int64_t kAnyBatch =
-    std::numeric_limits<std::int64_t>::max();
 
 // As many samples as the budget says, or fewer, but at least six, if an
 // operation takes too long for them: the interval of the median needs six
 // (statistics.h). nanos_of(n) does n operations and returns how long they took.
-// n grows to what the budget allows, but not beyond max_batch; the batches that
-// find it are the warm-up.
+// n grows to what the budget allows; the batches that find it are the warm-up.
 std::vector<double> SampleBatches(
     const Budget& budget,
-    const std::function<std::int64_t(std::int64_t n)>& nanos_of,
-    std::int64_t max_batch = kAnyBatch);
+    const std::function<std::int64_t(std::int64_t n)>& nanos_of);
 
-// The same for an operation that is called once at a time.
+// Samples of an operation that is called once at a time.
 template <typename Operation>
-std::vector<double> SampleEach(const Budget& budget, Operation operation,
-                               std::int64_t max_batch = kAnyBatch) {
-  return SampleBatches(
-      budget,
-      [&](std::int64_t n) {
-        const Timer timer;
-        for (std::int64_t i = 0; i < n; ++i) operation();
-        return timer.Nanos();
-      },
-      max_batch);
+std::vector<double> SampleEach(const Budget& budget, Operation operation) {
+  return SampleBatches(budget, [&](std::int64_t n) {
+    const Timer timer;
+    for (std::int64_t i = 0; i < n; ++i) operation();
+    return timer.Nanos();
+  });
 }
 
 // Makes the compiler believe that the value is used, so that it does not remove
