@@ -18,6 +18,7 @@
 #include "common/device/memory/memory.h"                  // IWYU pragma: export
 #include "common/device/stream.h"                         // IWYU pragma: export
 #include "common/drawing/graph_drawing.h"                 // IWYU pragma: export
+#include "common/drawing/html_timeline.h"                 // IWYU pragma: export
 #include "common/drawing/plot.h"                          // IWYU pragma: export
 #include "common/drawing/roofline.h"                      // IWYU pragma: export
 #include "common/drawing/timeline.h"                      // IWYU pragma: export

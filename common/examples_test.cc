@@ -45,6 +45,7 @@
 #include "common/drawing/bars.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/graphviz.h"
+#include "common/drawing/html_timeline.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/roofline.h"
 #include "common/drawing/sectors.h"
@@ -1163,7 +1164,12 @@ TEST_F(ExamplesTest, Profiler) {
     {
       // Example of common/profiler/export.h
       absl::Status written = WriteChromeTrace(profile, "trace.json");
-      written = WriteHtmlTimeline(profile, "profile.html");
+      // End of example
+      EXPECT_TRUE(written.ok()) << written;
+    }
+    {
+      // Example of common/drawing/html_timeline.h
+      absl::Status written = WriteHtmlTimeline(profile, "profile.html");
       // End of example
       EXPECT_TRUE(written.ok()) << written;
     }

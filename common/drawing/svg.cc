@@ -15,7 +15,7 @@ namespace d2l {
 namespace {
 
 // Browsers show an element's title when the mouse is on the element.
-std::string End(const char* element, const std::string& tooltip) {
+std::string EndOf(const char* element, const std::string& tooltip) {
   if (tooltip.empty()) return "/>\n";
   return absl::StrCat("><title>", EscapeXml(tooltip), "</title></", element,
                       ">\n");
@@ -73,14 +73,14 @@ void Svg::Rect(double x, double y, double width, double height,
                         "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
                         "height=\"%.2f\" rx=\"%.4g\" %s%s",
                         x, y, width, height, shape.radius, Attributes(shape),
-                        End("rect", tooltip));
+                        EndOf("rect", tooltip));
 }
 
 void Svg::Circle(double x, double y, double radius, const Shape& shape,
                  const std::string& tooltip) {
   absl::StrAppendFormat(&text_,
                         "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.4g\" %s%s", x, y,
-                        radius, Attributes(shape), End("circle", tooltip));
+                        radius, Attributes(shape), EndOf("circle", tooltip));
 }
 
 void Svg::Line(double x1, double y1, double x2, double y2,
@@ -106,6 +106,12 @@ void Svg::Text(double x, double y, const std::string& text, const Font& font) {
       x, y, font.size, font.anchor, EscapeXml(font.colour),
       font.bold ? " font-weight=\"bold\"" : "", turned, EscapeXml(text));
 }
+
+void Svg::Begin(const char* group) {
+  absl::StrAppend(&text_, "<g class=\"", group, "\">\n");
+}
+
+void Svg::End() { absl::StrAppend(&text_, "</g>\n"); }
 
 double Svg::TextWidth(const std::string& text, double size) {
   // The widest common sans serif, DejaVu Sans, has 0.6 of its size per letter.

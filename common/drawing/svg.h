@@ -52,6 +52,10 @@ class Svg {
   void Path(const std::string& data, const Stroke& stroke);
   void Text(double x, double y, const std::string& text, const Font& font);
 
+  // Shapes and texts from Begin to End are a group of this class, for a script.
+  void Begin(const char* group);
+  void End();
+
   std::string ToString() const { return text_ + "</svg>\n"; }
 
   // The approximate width of the text.

@@ -92,62 +92,85 @@ class Marks {
 
 bool IsBusy(char mark) { return mark != ' ' && mark != ':'; }
 
-// The columns of a row. A span that is shorter than a column is shown if
-// nothing longer is in the column.
-std::string RowColumns(const TimelineRow& row, int columns,
+// For each column of a row, the shares of it that its marks fill.
+using Shares = std::vector<std::map<char, double>>;
+
+// A span that is shorter than a column has at least this share of it, so that
+// it is shown if nothing longer is in the column.
+constexpr double kLeastShare = 1e-6;
+
+Shares SharesOfColumns(const TimelineRow& row, int columns,
                        double nanos_per_column, const Marks& marks) {
-  std::vector<std::map<char, double>> filled(columns);
-  char last = ' ';
+  Shares shares(columns);
+  char before = ' ';
   for (const TimelineSpan& span : row.spans) {
     char mark = marks.Of(span);
     const double begin = static_cast<double>(span.begin) / nanos_per_column;
     const double end = static_cast<double>(span.end) / nanos_per_column;
     if (IsBusy(mark) && end - begin >= 1) {
-      if (last == mark) mark = Marks::Alternate(mark);
-      last = mark;
+      if (before == mark) mark = Marks::Alternate(mark);
+      before = mark;
     }
-    const int from = std::clamp(static_cast<int>(begin), 0, columns - 1);
-    const int to = std::clamp(static_cast<int>(end), from, columns - 1);
-    for (int column = from; column <= to; ++column) {
+    const int first = std::clamp(static_cast<int>(begin), 0, columns - 1);
+    const int last = std::clamp(static_cast<int>(end), first, columns - 1);
+    for (int column = first; column <= last; ++column) {
       const double share = std::min(end, column + 1.0) -
                            std::max(begin, static_cast<double>(column));
-      filled[column][mark] += std::max(share, IsBusy(mark) ? 1e-6 : 0);
+      shares[column][mark] += std::max(share, IsBusy(mark) ? kLeastShare : 0);
     }
   }
-  // Time that got no column counts towards the next one.
-  std::map<char, double> owed;
+  return shares;
+}
+
+// A mark for each column, such that every mark has its share of the columns: a
+// column shows the mark whose shares so far exceed its columns so far the most.
+std::string MarksOfColumns(const Shares& columns) {
+  std::map<char, double> owed;  // the shares so far, less the columns so far
   std::string text;
-  double most_busy = 0;
-  std::size_t busiest = 0;
-  char busiest_mark = ' ';
-  for (const auto& shares : filled) {
+  for (const std::map<char, double>& shares : columns) {
     double sum = 0;
     for (const auto& [mark, share] : shares) sum += share;
     char shown = ' ';
     for (const auto& [mark, share] : shares) {
       if (share <= 0) continue;
-      if (IsBusy(mark) && share > most_busy) {
-        most_busy = share;
-        busiest = text.size();
-        busiest_mark = mark;
-      }
-      double& claim = owed[mark];
-      claim += share / sum;
-      if (shown == ' ' || claim > owed[shown]) shown = mark;
+      owed[mark] += share / sum;
+      if (shown == ' ' || owed[mark] > owed[shown]) shown = mark;
     }
     if (shown != ' ') owed[shown] -= 1;
     text += shown;
   }
-  if (most_busy > 0 && std::none_of(text.begin(), text.end(), IsBusy)) {
-    text[busiest] = busiest_mark;
+  return text;
+}
+
+// Shows where the row is busiest, if no column shows that it is busy at all.
+void ShowBusiest(const Shares& columns, std::string* text) {
+  if (std::any_of(text->begin(), text->end(), IsBusy)) return;
+  double most = 0;
+  std::size_t busiest = 0;
+  char mark_there = ' ';
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    for (const auto& [mark, share] : columns[column]) {
+      if (!IsBusy(mark) || share <= most) continue;
+      most = share;
+      busiest = column;
+      mark_there = mark;
+    }
   }
+  if (most > 0) (*text)[busiest] = mark_there;
+}
+
+std::string RowColumns(const TimelineRow& row, int columns,
+                       double nanos_per_column, const Marks& marks) {
+  const Shares shares = SharesOfColumns(row, columns, nanos_per_column, marks);
+  std::string text = MarksOfColumns(shares);
+  ShowBusiest(shares, &text);
   return text;
 }
 
 bool IsWait(const TimelineSpan& span) { return span.kind == SpanKind::kWait; }
 
-bool IsShown(const ProfiledSpan& span) {
-  return span.kind != ProfiledKind::kRange;
+double Nanos(const TimelineSpan& span) {
+  return static_cast<double>(span.end - span.begin);
 }
 
 // One span of a picture, or neighbours too thin to distinguish.
@@ -156,20 +179,29 @@ struct DrawnSpan {
   int count;
 };
 
-// gap: nanoseconds that are not seen.
+// gap: nanoseconds that are not seen. Neighbours without a visible gap between
+// them become one: all that are alike, and others until what they fill is seen;
+// it is named after the longest of these.
 std::vector<DrawnSpan> JoinThin(const std::vector<TimelineSpan>& spans,
                                 double gap) {
   const auto is_thin = [&](const TimelineSpan& span) {
-    return static_cast<double>(span.end - span.begin) < 2 * gap;
+    return Nanos(span) < 2 * gap;
   };
   std::vector<DrawnSpan> drawn;
   bool joins = false;
+  double longest = 0;  // of those that the last drawn one joins
   for (const TimelineSpan& next : spans) {
+    const double length = IsWait(next) ? 0 : Nanos(next);
     if (joins && is_thin(next)) {
       auto& [span, count] = drawn.back();
       const bool alike = next.kind == span.kind && next.name == span.name;
       if (static_cast<double>(next.begin - span.end) < gap &&
-          (alike || IsWait(next))) {
+          (alike || IsWait(next) || is_thin(span))) {
+        if (length > longest) {
+          longest = length;
+          span.kind = next.kind;
+          span.name = next.name;
+        }
         span.end = std::max(span.end, next.end);
         ++count;
         continue;
@@ -177,6 +209,7 @@ std::vector<DrawnSpan> JoinThin(const std::vector<TimelineSpan>& spans,
     }
     drawn.push_back({next, 1});
     joins = is_thin(next);
+    longest = length;
   }
   return drawn;
 }
@@ -184,28 +217,144 @@ std::vector<DrawnSpan> JoinThin(const std::vector<TimelineSpan>& spans,
 constexpr double kSvgRow = 34;
 constexpr double kSvgGap = 0.7;  // between neighbours
 constexpr char kBlockedColour[] = "#D55E00";
+constexpr char kRangeColour[] = "#dddddd";
+constexpr char kWaitColour[] = "#eeeeee";
+constexpr char kOthersColour[] = "#999999";
+
+// The colours of the operations, and what the picture's key says of colours.
+struct Colours {
+  Colours(const std::vector<std::string>& names, const std::string& blocked) {
+    // The palette's next colour is that of blocked time.
+    constexpr std::size_t kColours = 6;
+    for (const std::string& name : names) {
+      const std::size_t n = of_name.size();
+      of_name[name] =
+          n < kColours ? PaletteColour(static_cast<int>(n)) : kOthersColour;
+      if (n <= kColours) {
+        key.emplace_back(of_name[name],
+                         n < kColours ? name : Translated("others"));
+      }
+    }
+    if (!blocked.empty()) key.emplace_back(kBlockedColour, blocked);
+    key.emplace_back(kWaitColour, Translated("waiting"));
+  }
+  std::string Of(const TimelineSpan& span) const {
+    if (span.kind == SpanKind::kBlocked) return kBlockedColour;
+    if (span.kind == SpanKind::kRange) return kRangeColour;
+    return of_name.at(span.name);
+  }
+
+  std::map<std::string, std::string> of_name;
+  std::vector<std::pair<std::string, std::string>> key;  // colour, text
+};
 
 // x, wide: where it lies; y: the top of its row.
 void DrawSpan(const DrawnSpan& drawn, double x, double wide, double y,
-              const std::string& colour, Svg* svg) {
+              const Colours& colours, Svg* svg) {
   const TimelineSpan& span = drawn.span;
   const std::string tooltip =
-      Say("%s%s%s: %s from %s", span.name,
+      Say("%s%s%s\n%s from %s", span.name,
           IsWait(span) ? ", " + Translated("waiting") : "",
           drawn.count == 1 ? "" : Say(", %d spans", drawn.count),
           FormatDuration(Seconds(span.end - span.begin)),
           FormatDuration(Seconds(span.begin)));
   if (IsWait(span)) {
-    svg->Rect(x, y + kSvgRow / 2 - 3, wide, 6, {"#eeeeee", "#aaaaaa", 0.5},
+    svg->Rect(x, y + kSvgRow / 2 - 3, wide, 6, {kWaitColour, "#aaaaaa", 0.5},
               tooltip);
     return;
   }
   svg->Rect(x, y + 4, wide - (wide > 2 * kSvgGap ? kSvgGap : 0), kSvgRow - 10,
-            {span.kind == SpanKind::kBlocked ? kBlockedColour : colour,
-             wide > 4 ? "#333333" : "none", 0.5},
-            tooltip);
+            {colours.Of(span), wide > 4 ? "#333333" : "none", 0.5}, tooltip);
   if (wide > Svg::TextWidth(span.name, 10) + 4) {
     svg->Text(x + wide / 2, y + kSvgRow / 2 + 3, span.name, {10, "middle"});
+  }
+}
+
+struct KeyPlace {
+  double x;
+  double y;  // of the text's line
+};
+
+// Where the entries of the key stand: in lines from `left` to `right`.
+std::vector<KeyPlace> PlacesOfKey(const Colours& colours, double left,
+                                  double right, double first_line) {
+  constexpr double kLine = 20;
+  std::vector<KeyPlace> places;
+  double x = left;
+  double y = first_line;
+  for (const auto& [colour, text] : colours.key) {
+    const double wide = 34 + Svg::TextWidth(text, 11);
+    if (x > left && x + wide > right) {
+      x = left;
+      y += kLine;
+    }
+    places.push_back({x, y});
+    x += wide;
+  }
+  return places;
+}
+
+bool IsOfRanges(const TimelineRow& row) {
+  return !row.spans.empty() && row.spans[0].kind == SpanKind::kRange;
+}
+
+bool IsRange(const ProfiledSpan& span) {
+  return span.kind == ProfiledKind::kRange;
+}
+
+// When the first call began, or the first range. 0 if there is none.
+std::int64_t TimeOfFirst(const Profile& profile, bool with_ranges) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const ProfiledSpan& span : profile.spans) {
+    if (with_ranges || !IsRange(span)) first = std::min(first, span.host_begin);
+  }
+  return first;
+}
+
+// A row for each depth of a thread's ranges within ranges, the outermost first.
+std::vector<TimelineRow> RowsOfRanges(const Profile& profile,
+                                      std::int64_t start) {
+  constexpr int kMostDepths = 6;
+  std::vector<int> depths;  // of the spans: how many ranges are around
+  std::map<std::pair<int, int>, TimelineRow> rows;  // by thread and depth
+  for (const ProfiledSpan& span : profile.spans) {
+    int depth = 0;
+    if (span.parent >= 0) {
+      depth =
+          depths[span.parent] + (IsRange(profile.spans[span.parent]) ? 1 : 0);
+    }
+    depths.push_back(depth);
+    if (!IsRange(span) || depth >= kMostDepths) continue;
+    TimelineRow& row = rows[{span.thread, depth}];
+    if (depth == 0) row.name = Translated("ranges");
+    row.spans.push_back({SpanKind::kRange, span.name, span.host_begin - start,
+                         span.host_end - start});
+  }
+  std::vector<TimelineRow> in_order;
+  for (auto& [thread_and_depth, row] : rows) in_order.push_back(std::move(row));
+  return in_order;
+}
+
+// Adds a call to those of its thread before it.
+void AddCall(const ProfiledSpan& span, std::int64_t start,
+             std::vector<TimelineSpan>* calls) {
+  const std::int64_t begin = span.host_begin - start;
+  const std::int64_t end = span.host_end - start;
+  if (span.kind != ProfiledKind::kQueueFull) {
+    const bool waits =
+        span.kind == ProfiledKind::kRead || span.kind == ProfiledKind::kWait;
+    calls->push_back(
+        {waits ? SpanKind::kWait : SpanKind::kRequest, span.name, begin, end});
+    return;
+  }
+  // The front end is blocked within the call before, whose rest follows.
+  const TimelineSpan around = calls->empty() ? TimelineSpan() : calls->back();
+  if (around.end > begin) calls->back().end = begin;
+  const std::string full = span.name.substr(span.name.rfind(' ') + 1);
+  calls->push_back({SpanKind::kBlocked,
+                    Say("front end blocked: queue full %s", full), begin, end});
+  if (around.end > end) {
+    calls->push_back({around.kind, around.name, end, around.end});
   }
 }
 
@@ -221,12 +370,18 @@ std::vector<std::int64_t> AxisTimes(std::int64_t end, int most) {
   return times;
 }
 
-void Timeline::Add(const std::string& alternative, const Profile& profile) {
-  std::int64_t start = std::numeric_limits<std::int64_t>::max();
-  for (const ProfiledSpan& span : profile.spans) {
-    if (IsShown(span)) start = std::min(start, span.host_begin);
-  }
+Timeline Timeline::WithRanges(const Profile& profile) {
+  Timeline timeline;
+  timeline.Add("", profile, /*with_ranges=*/true);
+  return timeline;
+}
+
+void Timeline::Add(const std::string& alternative, const Profile& profile,
+                   bool with_ranges) {
   const std::size_t first = rows_.size();
+  const std::int64_t start = TimeOfFirst(profile, with_ranges);
+  if (with_ranges) rows_ = RowsOfRanges(profile, start);
+  const std::size_t first_thread = rows_.size();
   const std::string front_end = Translated("front end");
   for (const ProfiledThread& thread : profile.threads) {  // "front end 2"
     rows_.push_back(
@@ -235,38 +390,24 @@ void Timeline::Add(const std::string& alternative, const Profile& profile) {
          /*is_stream=*/false,
          {}});
   }
+  const std::size_t first_stream = rows_.size();
   for (const ProfiledStream& stream : profile.streams) {
     rows_.push_back({alternative, stream.name, /*is_stream=*/true, {}});
   }
   for (const ProfiledSpan& span : profile.spans) {
-    if (!IsShown(span)) continue;
-    std::vector<TimelineSpan>& calls = rows_[first + span.thread].spans;
-    const std::int64_t begin = span.host_begin - start;
-    const std::int64_t end = span.host_end - start;
-    if (span.kind == ProfiledKind::kQueueFull) {
-      // The span lies within the call before it.
-      const TimelineSpan around = calls.empty() ? TimelineSpan() : calls.back();
-      if (around.end > begin) calls.back().end = begin;
-      const std::string full = span.name.substr(span.name.rfind(' ') + 1);
-      calls.push_back({SpanKind::kBlocked,
-                       Say("front end blocked: queue full %s", full), begin,
-                       end});
-      if (around.end > end) {
-        calls.push_back({around.kind, around.name, end, around.end});
-      }
-      continue;
-    }
-    const bool waits =
-        span.kind == ProfiledKind::kRead || span.kind == ProfiledKind::kWait;
-    calls.push_back(
-        {waits ? SpanKind::kWait : SpanKind::kRequest, span.name, begin, end});
+    if (IsRange(span)) continue;
+    AddCall(span, start, &rows_[first_thread + span.thread].spans);
     if (span.device_time != DeviceTime::kMeasured) continue;
-    rows_[first + profile.threads.size() + span.stream].spans.push_back(
+    rows_[first_stream + span.stream].spans.push_back(
         {SpanKind::kWork, span.name, span.device_begin - start,
-         span.device_end - start, end});
+         span.device_end - start, /*requested=*/span.host_end - start});
   }
+  Finish(first);
+}
+
+void Timeline::Finish(std::size_t first_row) {
   std::int64_t nanos = 0;
-  for (std::size_t r = first; r < rows_.size(); ++r) {
+  for (std::size_t r = first_row; r < rows_.size(); ++r) {
     TimelineRow& row = rows_[r];
     std::stable_sort(row.spans.begin(), row.spans.end(),
                      [](const TimelineSpan& a, const TimelineSpan& b) {
@@ -285,7 +426,9 @@ void Timeline::Add(const std::string& alternative, const Profile& profile) {
       }
     }
   }
-  for (std::size_t r = first; r < rows_.size(); ++r) rows_[r].nanos = nanos;
+  for (std::size_t r = first_row; r < rows_.size(); ++r) {
+    rows_[r].nanos = nanos;
+  }
   nanos_ = std::max(nanos_, nanos);
 }
 
@@ -294,6 +437,7 @@ std::string Timeline::ToText(int width) const {
   std::size_t alternatives = 0;
   std::size_t row_names = 0;
   for (const TimelineRow& row : rows_) {
+    if (IsOfRanges(row)) continue;
     if (!row.alternative.empty()) {
       alternatives = std::max(alternatives, TextColumns(row.alternative) + 1);
     }
@@ -307,6 +451,7 @@ std::string Timeline::ToText(int width) const {
   std::string text;
   std::string above;
   for (const TimelineRow& row : rows_) {
+    if (IsOfRanges(row)) continue;
     absl::StrAppendFormat(
         &text, "%s%s|%s| %3.0f %%\n",
         Padded({"", row.alternative == above ? "" : row.alternative},
@@ -341,28 +486,12 @@ std::string Timeline::ToText(int width) const {
       absl::StrReplaceAll(Wrap(key, "", width), {{kNoBreak, " "}}));
 }
 
-std::string Timeline::ToSvg(const std::string& title) const {
+std::string Timeline::ToSvg(const std::string& title, double axis_width) const {
   constexpr double kMargin = 20;
-  constexpr double kPlot = 860;
   constexpr double kTop = 46;
   constexpr double kHeading = 22;  // of an alternative
-  constexpr char kOthers[] = "#999999";
   if (nanos_ == 0) return TextAsSvg(ToText(), Translated(title));
-  std::map<std::string, std::string> colours;
-  std::vector<std::pair<std::string, std::string>> key;  // colour, text
-  for (const std::string& name : names_) {
-    // The palette's next colour is for blocked time.
-    constexpr std::size_t kColours = 6;
-    const std::size_t n = colours.size();
-    colours[name] = n < kColours ? PaletteColour(static_cast<int>(n)) : kOthers;
-    if (n <= kColours) {
-      key.emplace_back(colours[name],
-                       n < kColours ? name : Translated("others"));
-    }
-  }
-  if (!blocked_.empty()) key.emplace_back(kBlockedColour, blocked_);
-  key.emplace_back("#eeeeee", Translated("waiting"));
-
+  const Colours colours(names_, blocked_);
   double names_width = 70;
   double bottom = kTop;
   std::string above;
@@ -372,30 +501,23 @@ std::string Timeline::ToSvg(const std::string& title) const {
     above = row.alternative;
   }
   const double left = kMargin + names_width + 10;
-  constexpr double kKeyLine = 20;
-  double key_x = left;
-  double key_y = bottom + 42;
-  std::vector<std::pair<double, double>> key_places;
-  for (const auto& [colour, text] : key) {
-    const double wide = 34 + Svg::TextWidth(text, 11);
-    if (key_x > left && key_x + wide > left + kPlot) {
-      key_x = left;
-      key_y += kKeyLine;
-    }
-    key_places.emplace_back(key_x, key_y);
-    key_x += wide;
-  }
-  Svg svg(left + kPlot + 2 * kMargin, key_y + kMargin, Translated(title));
+  const std::vector<KeyPlace> places =
+      PlacesOfKey(colours, left, left + axis_width, bottom + 42);
+  Svg svg(left + axis_width + 2 * kMargin, places.back().y + kMargin,
+          Translated(title));
   svg.Text(kMargin, 26, Translated(title), {14, "start", "#111111", true});
   const auto x_of = [&](std::int64_t t) {
-    return left + kPlot * static_cast<double>(t) / static_cast<double>(nanos_);
+    return left +
+           axis_width * static_cast<double>(t) / static_cast<double>(nanos_);
   };
+  svg.Begin("axis");
   for (const std::int64_t time : AxisTimes(nanos_, 10)) {
     svg.Line(x_of(time), kTop, x_of(time), bottom + 4, {"#dddddd", 1});
     svg.Text(x_of(time), bottom + 18, AxisLabel(Seconds(time), "s"),
              {11, "middle"});
   }
-  const double gap = kSvgGap * static_cast<double>(nanos_) / kPlot;
+  svg.End();
+  const double gap = kSvgGap * static_cast<double>(nanos_) / axis_width;
   double y = kTop;
   above = "";
   for (const TimelineRow& row : rows_) {
@@ -406,19 +528,22 @@ std::string Timeline::ToSvg(const std::string& title) const {
       y += kHeading;
     }
     svg.Text(left - 10, y + kSvgRow / 2 + 4, row.name, {12, "end"});
-    svg.Line(left, y + kSvgRow - 3, left + kPlot, y + kSvgRow - 3,
-             {"#cccccc", 1});
+    svg.Begin("spans");
+    svg.Rect(left, y + kSvgRow - 3, axis_width, 1, {"#cccccc"});
     for (const DrawnSpan& drawn : JoinThin(row.spans, gap)) {
       const double x = x_of(drawn.span.begin);
       DrawSpan(drawn, x, std::max(kSvgGap, x_of(drawn.span.end) - x), y,
-               colours[drawn.span.name], &svg);
+               colours, &svg);
     }
+    svg.End();
     y += kSvgRow;
   }
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    const auto [x, line] = key_places[i];
-    svg.Rect(x, line - 9, 14, 10, {key[i].first, "#777777"});
-    svg.Text(x + 19, line, key[i].second, {11});
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto& [colour, text] = colours.key[i];
+    svg.Begin("key");
+    svg.Rect(places[i].x, places[i].y - 9, 14, 10, {colour, "#777777"});
+    svg.Text(places[i].x + 19, places[i].y, text, {11});
+    svg.End();
   }
   return svg.ToString();
 }

@@ -33,6 +33,7 @@
 #ifndef D2L_COMMON_DRAWING_TIMELINE_H_
 #define D2L_COMMON_DRAWING_TIMELINE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,7 +45,7 @@
 
 namespace d2l {
 
-enum class SpanKind { kRequest, kWork, kWait, kBlocked };
+enum class SpanKind { kRequest, kWork, kWait, kBlocked, kRange };
 
 struct TimelineSpan {
   SpanKind kind = SpanKind::kWork;
@@ -57,8 +58,8 @@ struct TimelineSpan {
 struct TimelineRow {
   // Texts are in the run's language.
   std::string alternative;          // "" if there is only one
-  std::string name;                 // "front end", "cpu:0/1"
-  bool is_stream = false;           // else a thread
+  std::string name;                 // "front end", "cpu:0/1", "ranges"
+  bool is_stream = false;           // else a thread, or ranges
   std::vector<TimelineSpan> spans;  // by begin, disjoint on a thread
   std::int64_t nanos = 0;           // of all rows of the alternative
   double busy_seconds = 0;          // requesting or working
@@ -79,6 +80,10 @@ class Timeline {
     }
   }
 
+  // Shows also the ranges (RecordFunction), above the other rows: a row for
+  // each depth in a thread. Time begins with the first range.
+  static Timeline WithRanges(const Profile& profile);
+
   const std::vector<TimelineRow>& rows() const { return rows_; }
   // The time from the first request to the end, of the longest alternative.
   std::int64_t nanos() const { return nanos_; }
@@ -87,15 +92,24 @@ class Timeline {
   // turn where one takes a column or more; or '=' for requests and '#' for
   // work, if there is only one kind. A letter's share of the marks is its share
   // of the time. At the end of a row: the share of its alternative's time in
-  // which it requests or works.
+  // which it requests or works. Ranges are left out.
   std::string ToText(int width = kTextWidth) const;
 
-  std::string ToSvg(const std::string& title = "") const;
+  // Neighbours that are too thin to be distinguished become one block, so that
+  // the picture's size is bounded by the width of its time axis, in pixels.
+  std::string ToSvg(const std::string& title = "",
+                    double axis_width = kAxisWidth) const;
 
   Drawing Draw(const Phrase& name) const;
 
  private:
-  void Add(const std::string& alternative, const Profile& profile);
+  static constexpr double kAxisWidth = 860;
+
+  Timeline() = default;
+  void Add(const std::string& alternative, const Profile& profile,
+           bool with_ranges = false);
+  // Completes the rows from this one on, which have their spans.
+  void Finish(std::size_t first_row);
 
   std::vector<TimelineRow> rows_;
   std::int64_t nanos_ = 0;

@@ -205,6 +205,43 @@ TEST(TimelineSvg, MergesWhatIsTooThin) {
   EXPECT_GE(blocks, 20u);
 }
 
+// Also of operations of several names, one after the other.
+TEST(TimelineSvg, MergesOperationsOfSeveralNames) {
+  ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
+  for (int i = 0; i < 20'000; ++i) {
+    builder.Operation(i % 2 == 0 ? "mul" : "add", i, i + 1, /*stream=*/0,
+                      100 + 1000 * i, 900 + 1000 * i);
+  }
+  const Timeline timeline(builder.Build());
+  EXPECT_LT(timeline.ToSvg().size(), 500'000u);
+  // A wider picture shows more.
+  EXPECT_GT(timeline.ToSvg("", 8600).size(), 2 * timeline.ToSvg().size());
+}
+
+TEST(Timeline, ShowsRangesAboveTheFrontEnd) {
+  ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
+  builder.Begin(ProfiledKind::kRange, "epoch", 1000);
+  builder.Begin(ProfiledKind::kRange, "step 1", 1100);
+  builder.Operation("mul", 1200, 1300, /*stream=*/0, 1300, 1400);
+  builder.End(1500);
+  builder.Add(ProfiledKind::kRange, "step 2", 1600, 1700);
+  builder.End(2000);
+  const Timeline timeline = Timeline::WithRanges(builder.Build());
+  EXPECT_EQ(timeline.nanos(), 1000);
+  ASSERT_EQ(timeline.rows().size(), 4u);
+  EXPECT_EQ(timeline.rows()[0].name, "ranges");
+  ASSERT_EQ(timeline.rows()[0].spans.size(), 1u);
+  EXPECT_EQ(timeline.rows()[0].spans[0].name, "epoch");
+  ASSERT_EQ(timeline.rows()[1].spans.size(), 2u);
+  EXPECT_EQ(timeline.rows()[1].spans[1].name, "step 2");
+  EXPECT_EQ(timeline.rows()[1].spans[1].begin, 600);
+  EXPECT_EQ(timeline.rows()[1].spans[1].kind, SpanKind::kRange);
+  EXPECT_EQ(timeline.rows()[2].name, "front end");
+  EXPECT_EQ(timeline.rows()[2].spans[0].begin, 200);
+  EXPECT_THAT(timeline.ToText(), Not(HasSubstr("ranges")));
+  EXPECT_THAT(timeline.ToSvg(), HasSubstr(">step 1\n400 ns from 100 ns<"));
+}
+
 TEST(TimelineText, FitsAnyWidthAndAnyRun) {
   for (const int count : {1, 70, 3000}) {
     std::vector<std::string> names;

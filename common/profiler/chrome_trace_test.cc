@@ -448,6 +448,35 @@ TEST(ChromeTrace, CountsMemoryAndKeepsItsPeaks) {
               ElementsAre("cpu:0", "cpu:1 (virtual, 1 core)"));
 }
 
+TEST(FitSpans, KeepsTheFirstCallsOfEachRange) {
+  ProfileBuilder builder(kTwoDevices);
+  std::int64_t now = 0;
+  for (const int calls : {100, 3, 100}) {
+    builder.Begin(ProfiledKind::kRange, absl::StrCat(calls), now);
+    for (int i = 0; i < calls; ++i, now += 10) {
+      builder.Operation(absl::StrCat("op", i), now, now + 5, 0, now + 5,
+                        now + 10);
+    }
+    builder.End(now);
+  }
+  const Profile profile = builder.Build();
+  ExportOptions options;
+  options.max_spans = 26;  // three ranges, 10 + 3 + 10 calls
+  const SpansThatFit fit = FitSpans(profile, options);
+  EXPECT_EQ(fit.cut, 206 - 26);
+  EXPECT_THAT(fit.cut_at, ::testing::ElementsAre(100, 1130));
+  for (std::size_t i = 0; i < profile.spans.size(); ++i) {
+    const ProfiledSpan& span = profile.spans[i];
+    const bool late =
+        span.kind == ProfiledKind::kOperation && span.name.size() > 3;
+    EXPECT_EQ(fit.kept[i], !late) << span.name;
+  }
+  // Nothing of ranges that are left out is kept.
+  options.max_spans = 2;
+  EXPECT_THAT(FitSpans(profile, options).cut_at,
+              ::testing::ElementsAre(0, 1000, 1030));
+}
+
 TEST(WriteChromeTrace, WritesTheFileOrLeavesTheOldOne) {
   const std::filesystem::path directory =
       std::filesystem::path(::testing::TempDir()) / "chrome_trace_test";

@@ -1,5 +1,3 @@
-// The functions that the exports share, and the trace.
-
 #include "common/profiler/export.h"
 
 #include <algorithm>
@@ -114,6 +112,21 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
   return fit;
 }
 
+namespace {
+
+// The interval in which work is drawn on its stream.
+struct DrawnInterval {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+bool HasDeviceWork(const ProfiledSpan& span) {
+  return span.stream >= 0 && span.device_time == DeviceTime::kMeasured;
+}
+
+// For each span; {0, 0} if its time was not measured. Intervals of a stream are
+// disjoint and none begins before its request: if the conversion between clocks
+// contradicts that, the later begin is moved.
 std::vector<DrawnInterval> DrawnDeviceWork(const Profile& profile) {
   const std::vector<ProfiledSpan>& spans = profile.spans;
   std::vector<DrawnInterval> drawn(spans.size());
@@ -141,6 +154,17 @@ std::vector<DrawnInterval> DrawnDeviceWork(const Profile& profile) {
   return drawn;
 }
 
+// A curve of memory, thinned.
+struct MemoryCurve {
+  int device = 0;
+  bool pinned = false;
+  std::vector<MemoryPoint> points;  // by time
+};
+
+// Returns a curve for each device and kind of memory that has points: the
+// devices in their order, pinned memory after the device's own. Of neighbouring
+// points, it keeps those with the most allocated, pending, and both together,
+// and the last; at most `max_points` (4 or more) of a curve.
 std::vector<MemoryCurve> ThinnedMemory(const Profile& profile, int max_points) {
   std::vector<MemoryCurve> curves(2 * profile.devices.size());
   for (std::size_t i = 0; i < curves.size(); ++i) {
@@ -159,11 +183,13 @@ std::vector<MemoryCurve> ThinnedMemory(const Profile& profile, int max_points) {
   return present;
 }
 
+// "memory of cpu:0", "pinned memory of cuda:0".
 std::string MemoryCurveName(const Profile& profile, const MemoryCurve& curve) {
   return absl::StrCat(curve.pinned ? "pinned memory of " : "memory of ",
                       profile.devices[curve.device].device.ToString());
 }
 
+// Why an operation has no device time: a phrase; "" for kMeasured.
 const char* WhyNoDeviceTime(DeviceTime device_time) {
   constexpr const char* kReasons[] = {
       "", "none: it launches nothing on a device",
@@ -178,12 +204,11 @@ const char* KindName(ProfiledKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
+// The description of a device, or its name where there is none.
 std::string DescriptionOf(const ProfiledDevice& device) {
   return device.description.empty() ? device.device.ToString()
                                     : device.description;
 }
-
-namespace {
 
 // Members stay in the order in which they are written.
 using Json = nlohmann::ordered_json;

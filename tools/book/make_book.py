@@ -30,7 +30,6 @@ import course_texts  # noqa: E402
 
 LANGUAGES = ("en", "zh")
 SIZES = ("small", "course", "large")
-MOST_CALLS = 10_000  # in a timeline: about 1 MB
 LONGEST = 1800  # seconds that a lesson may take
 
 
@@ -125,13 +124,12 @@ def run_timelines(lesson, options, out):
     os.makedirs(folder, exist_ok=True)
     lesson["timelines"] = []
     for cell in lesson["cells"]:
-        file = re.sub(r"[^\w-]+", "-", f"{lesson['lesson']}-{cell['id']}") + ".html"
+        file = re.sub(r"[^\w-]+", "-",
+                      f"{lesson['lesson']}-{cell['id']}-{lesson['lang']}") + ".html"
         failure = run_program(
             [os.path.join(options.programs, lesson["lesson"], "lesson"),
              f"--size={options.size}", f"--cell={cell['id']}",
-             # A page in Chinese has its notes in English, too.
-             f"--lang={'zh' if 'zh' in options.languages else 'en'}",
-             f"--html={os.path.join(folder, file)}", f"--trace_calls={MOST_CALLS}",
+             f"--lang={lesson['lang']}", f"--html={os.path.join(folder, file)}",
              *options.lesson_flags], LONGEST)
         if not failure and os.path.exists(os.path.join(folder, file)):
             lesson["timelines"].append({"id": cell["id"], "file": file})
@@ -174,7 +172,7 @@ def counts(lesson):
 def run_all(options, out, run):
     """Adds the lessons to `run`, each as soon as it has ended."""
     names = course_texts.chapters(workspace())
-    steps = len(names) * (len(options.languages) + (not options.no_timelines) +
+    steps = len(names) * (len(options.languages) * (2 - options.no_timelines) +
                           bool(options.python))
     step = 0
 
@@ -193,20 +191,20 @@ def run_all(options, out, run):
             say(f"{time.monotonic() - started:.0f} s: {counts(lesson)}")
             if lesson["failure"]:
                 say("  " + lesson["failure"].replace("\n", "\n  "))
+            if not options.no_timelines:
+                started = begin(f"{name}, {lang}, timelines")
+                run_timelines(lesson, options, out)
+                say(f"{time.monotonic() - started:.0f} s: {len(lesson['timelines'])}")
             if first is not None:  # the same for all languages
                 continue
             first = lesson
-            if not options.no_timelines:
-                started = begin(f"{name}, timelines")
-                run_timelines(lesson, options, out)
-                say(f"{time.monotonic() - started:.0f} s: {len(lesson['timelines'])}")
             if options.python:
                 begin(f"{name}, PyTorch")
                 say("")
                 run_python(lesson, options)
         for lesson in run["lessons"]:
             if lesson["lesson"] == name:
-                lesson.update(timelines=first["timelines"], pytorch=first["pytorch"])
+                lesson.update(pytorch=first["pytorch"])
 
 
 def write_results(run, path):
@@ -231,7 +229,7 @@ def read_options():
                         "some of them need 600")
     parser.add_argument("--devices", help="for the lessons, as cpu:0,cpu:1")
     parser.add_argument("--no_timelines", action="store_true",
-                        help="leave out the recordings, a third of the time")
+                        help="leave out the recordings, half of the time")
     parser.add_argument("--results", metavar="FILE",
                         help="write the pages of this results.json again; run nothing")
     parser.add_argument("--against", metavar="FILE",

@@ -77,13 +77,16 @@ ABSL_FLAG(
     "which you typed the command. The recording makes each request a little "
     "longer.\n"
     "Example: --trace=trace.json");
-ABSL_FLAG(std::string, html, "",
-          "The same as a page that a browser shows without a network.\n"
-          "Example: --html=timeline.html");
-ABSL_FLAG(std::int64_t, trace_calls, d2l::ExportOptions().max_spans,
-          "How many calls --trace and --html write at most, about 1 kB and 80 "
-          "bytes each; of more, the first of each cell.\n"
-          "Example: --trace_calls=100000");
+ABSL_FLAG(
+    std::string, html, "",
+    "Also write a page with the timeline, to zoom into, and a table of the "
+    "times. A browser shows it without a network.\n"
+    "Example: --html=timeline.html");
+ABSL_FLAG(
+    std::int64_t, trace_calls, d2l::ExportOptions().max_spans,
+    "How many calls --trace writes at most, about 1 kB each; of more, the "
+    "first of each cell.\n"
+    "Example: --trace_calls=100000");
 ABSL_FLAG(std::int64_t, max_queued_operations,
           d2l::StreamOptions().max_queued_operations,
           "How far the program may run ahead of a device: it waits when a "

@@ -25,6 +25,7 @@
 #include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
+#include "common/drawing/html_timeline.h"
 #include "common/kernels/tf32.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/other_load.h"
@@ -213,14 +214,17 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
   };
   write(options->json, [&] { return json; });
   ExportOptions as;
-  as.title = absl::StrJoin(
-      Lessons(), ", ",
-      [](std::string* out, const Lesson* lesson) { *out += lesson->title; });
   as.max_spans = options->trace_calls;
   as.more_spans = Say("--trace_calls=%d holds all.", profile.spans.size());
   write(options->trace, [&] { return ToChromeTrace(profile, as); });
-  write(options->html, [&] { return ToHtmlTimeline(profile, as); });
-  if (options->trace || options->html) {
+  write(options->html, [&] {
+    return ToHtmlTimeline(
+        profile, absl::StrJoin(Lessons(), ", ",
+                               [](std::string* out, const Lesson* lesson) {
+                                 *out += lesson->title;
+                               }));
+  });
+  if (options->trace) {
     const std::string note = FitSpans(profile, as).note;
     if (!note.empty()) std::cout << Wrap(note, Lead("Note:"));
   }
