@@ -55,11 +55,10 @@ void Abort(const char*, int, const char*, ...) { std::abort(); }
 }  // namespace hwy
 END
 tests=(common/kernels/{layout,math,philox}_test.cc
-  common/kernels/cpu/{matmul/gemm,matmul/gemv,random}_test.cc
-  common/kernels/ladder/matmul_ladder_test.cc)
+  common/kernels/cpu/{matmul/gemm,matmul/gemv,random}_test.cc)
 # The sources of the kernels: labels such as //common/device:stream.cc (null).
 bazel cquery --noshow_progress 'filter("^//common.*[.]cc$", kind("source file", deps(
-  //common/kernels/cpu:kernels + //common/kernels/ladder:matmul_ladder)))' 2> "$work/log" > "$work/labels" \
+  //common/kernels/cpu:kernels)))' 2> "$work/log" > "$work/labels" \
   || { cat "$work/log"; exit 1; }
 {
   sed 's# (.*##; s#^//##; s#:#/#' "$work/labels"

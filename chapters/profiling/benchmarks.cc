@@ -14,6 +14,7 @@
 #include "chapters/profiling/hardware.h"
 #include "chapters/profiling/latencies/cores.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
+#include "chapters/profiling/product_ladder.h"
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/host_library.h"
@@ -105,6 +106,17 @@ MakeHostWork Scaled(int lanes) {
     return [lanes, x = std::vector<float>(2048, 1),
             y = std::vector<float>(2048)]() mutable {
       AddScaled(lanes, 0.5f, x.data(), y.data(), x.size());
+    };
+  };
+}
+
+MakeHostWork LadderStep(std::size_t i) {
+  return [i] {
+    constexpr std::size_t n = 250;
+    return [multiply = ProductSteps()[i].multiply,
+            a = std::vector<float>(n * n, 0.5f),
+            c = std::vector<float>(n * n)]() mutable {
+      multiply(n, n, n, a.data(), a.data(), c.data());
     };
   };
 }
@@ -208,6 +220,10 @@ MakeHostWork Reads(int at_a_time) {
     BenchmarkHost("BM_d2l_hw_false_sharing_OneLine_Host", 200000, Counting(1)),
     BenchmarkHost("BM_d2l_hw_false_sharing_TwoLines_Host", 200000,
                   Counting(16)),
+    BenchmarkHost("BM_d2l_product_ladder_ThreeLoops_Host", 2 * 250 * 250 * 250,
+                  LadderStep(0)),
+    BenchmarkHost("BM_d2l_product_ladder_Gemm_Host", 2 * 250 * 250 * 250,
+                  LadderStep(4)),
     BenchmarkHost("BM_d2l_hw_packets_Tcp_Host", 1,
                   Exchanges(Loopback::Protocol::kTcp)),
     BenchmarkHost("BM_d2l_hw_packets_Udp_Host", 1,

@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "chapters/profiling/hardware.h"
+#include "chapters/profiling/kernel_ladder.h"
 #include "chapters/profiling/kernel_requests.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/machine_load.h"
+#include "chapters/profiling/product_ladder.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "chapters/profiling/programs.h"
 #include "common/base/machine.h"
@@ -343,10 +345,12 @@ void Roofline(Cell& cell) {
                      {"d2l/hw-branches", Branches},
                      {"d2l/hw-cache-starvation", CacheStarvation},
                      {"d2l/hw-false-sharing", FalseSharing},
+                     {"d2l/product-ladder", ProductLadder},
                      {"d2l/hw-precision", Precision},
                      {"d2l/hw-packets", Packets},
                      {"d2l/hw-storage", StorageQueue},
                      {"d2l/kernel-requests", KernelRequests},
+                     {"d2l/kernel-ladder", KernelLadder},
                      {"d2l/roofline", Roofline},
                      {"003/summary", ThreeQuestions}}});
 

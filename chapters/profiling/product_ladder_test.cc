@@ -1,4 +1,4 @@
-#include "common/kernels/ladder/matmul_ladder.h"
+#include "chapters/profiling/product_ladder.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -6,11 +6,8 @@
 
 #include "gtest/gtest.h"
 
-namespace d2l::kernels::ladder {
+namespace d2l::profiling {
 namespace {
-
-using MatMul = void (*)(std::int64_t, std::int64_t, std::int64_t, const float*,
-                        const float*, float*);
 
 // Small integers, whose sums are exact in any order.
 std::vector<float> Integers(std::int64_t n) {
@@ -23,15 +20,15 @@ std::vector<float> Integers(std::int64_t n) {
   return x;
 }
 
-class MatMulLadderTest : public testing::TestWithParam<MatMul> {};
+class ProductLadderTest : public testing::TestWithParam<ProductStep> {};
 
-TEST_P(MatMulLadderTest, IsTheSumOfProducts) {
+TEST_P(ProductLadderTest, IsTheSumOfProducts) {
   for (const std::int64_t m : {0, 1, 5, 6, 7, 67}) {
     for (const std::int64_t n : {0, 1, 15, 16, 17, 259}) {
       for (const std::int64_t k : {0, 1, 63, 64, 65, 130}) {
         const std::vector<float> a = Integers(m * k), b = Integers(k * n);
         std::vector<float> c(static_cast<std::size_t>(m * n + 1), 12345);
-        GetParam()(m, n, k, a.data(), b.data(), c.data());
+        GetParam().multiply(m, n, k, a.data(), b.data(), c.data());
         for (std::int64_t i = 0; i < m; ++i) {
           for (std::int64_t j = 0; j < n; ++j) {
             double sum = 0;
@@ -49,9 +46,8 @@ TEST_P(MatMulLadderTest, IsTheSumOfProducts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MatMulLadderTest,
-                         testing::Values(MatMulNaive, MatMulTiled, MatMulPacked,
-                                         MatMulVectorised));
+INSTANTIATE_TEST_SUITE_P(All, ProductLadderTest,
+                         testing::ValuesIn(ProductSteps()));
 
 }  // namespace
-}  // namespace d2l::kernels::ladder
+}  // namespace d2l::profiling
