@@ -294,10 +294,10 @@ TEST_F(ExamplesTest, Base) {
       // Example of common/base/console/command_line.h
       // Before ParseCommandLine:
       if (AsksForHelp(argc, argv)) {
-        std::cout << FlagHelp("bazel run //:course", {"devices", "size"});
+        std::cout << FlagHelp("bazel run //:course", {{"", {"devices"}}});
         return 0;
       }
-      absl::Status status = CheckFlagNames(argc, argv, {"devices", "size"});
+      absl::Status status = CheckFlagNames(argc, argv, {"devices"});
       std::optional<AtomicFile> json, svg;
       status = OpenFlagFiles({{"json", "run.json", &json}, {"svg", "", &svg}});
       if (json.has_value()) json->Write("{}");

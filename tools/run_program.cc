@@ -10,11 +10,9 @@
 
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -103,14 +101,10 @@ int Complain(absl::string_view what) {
 absl::Status Run(const std::string& prefix) {
   const std::string input = UserPath(absl::GetFlag(FLAGS_input));
   const std::string output = UserPath(absl::GetFlag(FLAGS_output));
-  for (const std::string& read : {UserPath(prefix) + ".safetensors", input}) {
-    std::error_code none;
-    if (std::filesystem::equivalent(read, output, none)) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "--output=%s names a file that is read, %s. Name another file.",
-          absl::GetFlag(FLAGS_output), read));
-    }
-  }
+  const absl::Status written =
+      CheckNotRead({"output", absl::GetFlag(FLAGS_output), nullptr},
+                   {UserPath(prefix) + ".safetensors", input});
+  if (!written.ok()) return written;
   const absl::StatusOr<ir::Graph> graph =
       ir::LoadProgram(UserPath(prefix), TryGpu());
   if (!graph.ok()) return graph.status();

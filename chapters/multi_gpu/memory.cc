@@ -1,7 +1,5 @@
 // Cells: what a step needs memory for, and how devices share it.
 
-#include "chapters/multi_gpu/train/memory.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -17,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
+#include "chapters/multi_gpu/memory_use.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/cell.h"
 

@@ -1,11 +1,8 @@
-#include "chapters/multi_gpu/train/options.h"
-
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
+#include <iterator>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/flag.h"
@@ -18,15 +15,18 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/string_view.h"
+#include "chapters/multi_gpu/train/train.h"
 #include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
-#include "common/data/dataset.h"
-#include "common/device/backend.h"
+#include "common/base/files/sha256.h"
 #include "common/device/device_table.h"
-#include "common/parallel/mpi/mpi_world.h"
+#include "common/nn/layers.h"
+#include "common/nn/models.h"
+#include "common/ops/creation.h"
+#include "common/parallel/data_parallel/split_batch.h"
+#include "common/parallel/nccl/nccl.h"
 
 ABSL_FLAG(std::string, net, "lenet",
           "The network: lenet, resnet18, mlp (784-256-10) or linear. An image "
@@ -50,10 +50,6 @@ ABSL_FLAG(double, lr, 0.2,
 ABSL_FLAG(double, momentum, 0,
           "The momentum of SGD, from 0 up to but not including 1.\n"
           "Example: --momentum=0.9 --lr=0.02");
-ABSL_FLAG(std::uint64_t, seed, 0,
-          "Of the first weights and of the order of the images. The same seed "
-          "gives the same numbers.\n"
-          "Example: --seed=1");
 ABSL_FLAG(std::string, data_dir, "",
           "A directory with Fashion-MNIST's four files, gzipped or not: "
           "train-images-idx3-ubyte and so on. None: images are generated. "
@@ -86,174 +82,120 @@ ABSL_FLAG(int, num_gpus, 0,
           "batch. 0: all that --devices lists; with auto, one. Of several "
           "processes: the devices of all of them.\n"
           "Example: --num_gpus=2");
+ABSL_FLAG(std::string, split, "",
+          "How much of a batch each device gets, in proportion. None: all the "
+          "same.\n"
+          "Example: --split=3:1 --num_gpus=2");
 ABSL_FLAG(std::string, allreduce, "split",
           "How several devices add up their gradients: split, star, ring or "
           "bidirectional_ring; in one process host, too, or nccl: NVIDIA's "
           "library, where each device is a GPU of its own; between processes "
           "mpi, too: MPI_Allreduce.\n"
           "Example: --allreduce=ring --num_gpus=2");
-ABSL_FLAG(std::string, split, "",
-          "How much of a batch each device gets, in proportion. None: all the "
-          "same.\n"
-          "Example: --split=3:1 --num_gpus=2");
-ABSL_FLAG(int, max_in_flight, 2,
-          "How many steps the devices may be behind the program.\n"
-          "Example: --max_in_flight=1 --num_gpus=2");
-ABSL_FLAG(
-    std::string, shard, "none",
-    "What each of several devices holds a shard of, instead of all: none, "
-    "optimizer (the momentum), gradients (and that) or parameters (and "
-    "both). The numbers stay the same. In several processes, parameters want "
-    "one device in each.\n"
-    "Example: --shard=parameters --num_gpus=2");
+ABSL_FLAG(std::string, shard, "none",
+          "What each of several devices holds a shard of, instead of all: "
+          "none, optimizer (the momentum) or gradients (and that). The numbers "
+          "stay the same.\n"
+          "Example: --shard=gradients --num_gpus=2");
 ABSL_FLAG(bool, report_memory, false,
           "Say at the end what each device's memory was for in a step, and "
           "what a formula says.\n"
           "Example: --report_memory");
-ABSL_FLAG(std::int64_t, device_memory_mb, 0,
-          "How much memory to take from each device, in MiB, as if it had no "
-          "more. 0: all that there is.\n"
-          "Example: --device_memory_mb=64");
 ABSL_FLAG(double, mpi_timeout_s, 60,
           "In several processes (mpirun): after so many seconds without an "
           "answer a process is given up, and all end; 20 at least for one "
           "that has to start.\n"
           "Example: --mpi_timeout_s=10");
-ABSL_FLAG(std::int64_t, check_every, 100,
-          "In several processes: after so many steps they compare their "
-          "parameters, and end if these differ.\n"
-          "Example: --check_every=1000");
-ABSL_FLAG(std::string, lang, "",
-          "What to speak: en (English) or zh (Chinese). Empty: Chinese if "
-          "LC_ALL, LC_MESSAGES or LANG begins with zh.\n"
-          "Example: --lang=zh");
-ABSL_FLAG(std::string, json, "",
-          "Also write options, curves and seconds to this file.\n"
-          "Example: --json=lenet.json");
-ABSL_FLAG(std::string, svg, "",
-          "Also write the curves to this file, as a picture that a browser "
-          "shows.\n"
-          "Example: --svg=lenet.svg");
 
 namespace d2l {
 namespace {
 
-const std::vector<const char*> kFlags = {"net",
-                                         "init",
-                                         "epochs",
-                                         "batch_size",
-                                         "lr",
-                                         "momentum",
-                                         "seed",
-                                         "data_dir",
-                                         "images",
-                                         "save",
-                                         "resume",
-                                         "devices",
-                                         "num_gpus",
-                                         "allreduce",
-                                         "split",
-                                         "max_in_flight",
-                                         "shard",
-                                         "report_memory",
-                                         "device_memory_mb",
-                                         "mpi_timeout_s",
-                                         "check_every",
-                                         "lang",
-                                         "json",
-                                         "svg"};
+const std::vector<FlagGroup>& Groups() {
+  static const auto& groups = *new std::vector<FlagGroup>{
+      {"Training", {"net", "init", "batch_size", "lr", "momentum", "epochs"}},
+      {"Images", {"images", "data_dir"}},
+      {"Checkpoints", {"save", "resume"}},
+      {"Devices",
+       {"devices", "num_gpus", "split", "allreduce", "shard", "report_memory",
+        "mpi_timeout_s"}}};
+  return groups;
+}
 
-// A checkpoint keeps these; only the second list may change on resuming.
-constexpr const char* kFixed[] = {"net",  "init",     "batch_size", "momentum",
-                                  "seed", "num_gpus", "allreduce",  "split"};
-constexpr const char* kMayChange[] = {"epochs", "lr", "data_dir", "images"};
+// A checkpoint keeps these, which may not change on resuming, and those that
+// may.
+constexpr const char* kFixed[] = {
+    "net", "init", "batch_size", "momentum", "num_gpus", "allreduce", "split"};
+std::vector<std::string> KeptFlags() {
+  std::vector<std::string> names = {"epochs", "lr", "data_dir", "images"};
+  names.insert(names.end(), std::begin(kFixed), std::end(kFixed));
+  return names;
+}
+
+std::string ValueOf(const std::string& flag) {
+  return absl::FindCommandLineFlag(flag)->CurrentValue();
+}
+std::string DefaultOf(const std::string& flag) {
+  return absl::FindCommandLineFlag(flag)->DefaultValue();
+}
+
+// NotFound unless the flag is one of the names.
+absl::Status CheckName(const std::string& flag,
+                       const std::vector<std::string>& names) {
+  const std::string name = ValueOf(flag);
+  const auto nearest = std::min_element(
+      names.begin(), names.end(), [&](const auto& a, const auto& b) {
+        return EditDistance(name, a) < EditDistance(name, b);
+      });
+  if (name == *nearest) return absl::OkStatus();
+  return absl::NotFoundError(
+      Say("--%s=%s asked for; there are %s. Say --%s=%s.", flag, name,
+          absl::StrJoin(names, ", "), flag, *nearest));
+}
 
 absl::Status CheckRanges() {
-  const absl::Status named = CheckNet();
-  if (!named.ok()) return named;
-  const std::int64_t memory = absl::GetFlag(FLAGS_device_memory_mb);
-  for (const auto& [flag, value] :
-       {std::pair<std::string, std::int64_t>{"epochs",
-                                             absl::GetFlag(FLAGS_epochs)},
-        {"batch_size", absl::GetFlag(FLAGS_batch_size)},
-        {"images", absl::GetFlag(FLAGS_images)},
-        {"device_memory_mb", memory == 0 ? 1 : memory},
-        {"max_in_flight", absl::GetFlag(FLAGS_max_in_flight)},
-        {"check_every", absl::GetFlag(FLAGS_check_every)}}) {
-    if (value >= 1) continue;
+  absl::Status status =
+      CheckName("net", {"lenet", "resnet18", "mlp", "linear"});
+  status.Update(CheckName("init", {"xavier", "book"}));
+  if (!status.ok()) return status;
+  for (const auto& [flag, value, least, most] :
+       {std::tuple<std::string, double, double, double>{
+            "epochs", absl::GetFlag(FLAGS_epochs), 1, 1e9},
+        {"batch_size", absl::GetFlag(FLAGS_batch_size), 1, 1e9},
+        {"images", absl::GetFlag(FLAGS_images), 1, 1e7},
+        {"lr", absl::GetFlag(FLAGS_lr), 1e-300, 1e300},
+        {"momentum", absl::GetFlag(FLAGS_momentum), 0, 0.9999},
+        {"mpi_timeout_s", absl::GetFlag(FLAGS_mpi_timeout_s), 0.1, 1e9}}) {
+    if (value >= least && value <= most) continue;
     return absl::InvalidArgumentError(
-        Say("--%s=%d asked for; the least is 1. Say --%s=1 or more.", flag,
-            value, flag));
-  }
-  const double timeout = absl::GetFlag(FLAGS_mpi_timeout_s);
-  if (!(timeout > 0)) {
-    return absl::InvalidArgumentError(Say(
-        "--mpi_timeout_s=%g asked for; it is a number of seconds above 0. Say "
-        "--mpi_timeout_s=60.",
-        timeout));
-  }
-  const double lr = absl::GetFlag(FLAGS_lr);
-  if (!(lr > 0 && std::isfinite(lr))) {
-    return absl::InvalidArgumentError(
-        Say("--lr=%g asked for; it is a number above 0. Say --lr=0.2.", lr));
-  }
-  const double momentum = absl::GetFlag(FLAGS_momentum);
-  if (!(momentum >= 0 && momentum < 1)) {
-    return absl::InvalidArgumentError(
-        Say("--momentum=%g asked for; it is at least 0 and below "
-            "1. Say --momentum=0.9.",
-            momentum));
+        Say("--%s=%s asked for; it must be from %g to %g. Say --%s=%s.", flag,
+            ValueOf(flag), least, most, flag, DefaultOf(flag)));
   }
   return absl::OkStatus();
 }
 
-// Linux promises more memory than exists, and kills a process that uses it.
-absl::Status CheckMemory() {
-  if (!absl::GetFlag(FLAGS_data_dir).empty()) return absl::OkStatus();
-  // Includes a sixth to test on, and the process's copy of its part of that.
-  constexpr double kBytes = (kImagePixels + 1) * (1 + 2 / 6.0);
-  const std::int64_t images = absl::GetFlag(FLAGS_images);
-  const std::int64_t free = CpuBackend().FreeMemory(0);
-  const double bytes = static_cast<double>(images) * kBytes;
-  if (bytes <= static_cast<double>(free)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(Say(
-      "--images=%d asked for, which take %.3g GB of memory; %.3g GB are free. "
-      "Say --images=%d, or fewer.",
-      images, bytes / 1e9, static_cast<double>(free) / 1e9,
-      std::max<std::int64_t>(1, free / static_cast<int>(2 * kBytes))));
-}
-
 // Sets the flags to the checkpoint's values, except those that were given.
-absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
-  const auto checkpoint = LoadCheckpointHeader(UserPath(file));
-  if (!checkpoint.ok()) return checkpoint.status();
+absl::Status TakeOptions(const Checkpoint& checkpoint, const std::string& file,
+                         int argc, char** argv) {
   std::map<std::string, std::string> kept;
-  const auto take = [&](const char* name) {
-    const auto option = checkpoint->options.find(name);
-    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+  for (const std::string& name : KeptFlags()) {
+    const auto option = checkpoint.options.find(name);
     std::string error;
-    if (option == checkpoint->options.end() ||
-        !flag->ParseFrom(option->second, &error)) {
+    if (option == checkpoint.options.end() ||
+        !absl::FindCommandLineFlag(name)->ParseFrom(option->second, &error)) {
       return absl::InvalidArgumentError(
-          Say("%s is no checkpoint of this program: it does not "
-              "say a --%s that can be. %s",
-              file, std::string(name), error));
+          Say("%s is no checkpoint of this program: it does not say a --%s "
+              "that can be. %s",
+              file, name, error));
     }
-    kept[name] = flag->CurrentValue();
-    return absl::OkStatus();
-  };
-  absl::Status status;
-  for (const char* name : kFixed) status.Update(take(name));
-  for (const char* name : kMayChange) status.Update(take(name));
-  if (!status.ok()) return status;
+    kept[name] = ValueOf(name);
+  }
   absl::ParseCommandLine(argc, argv);  // again: given flags have priority
-  for (const char* name : kFixed) {
-    const std::string typed = absl::FindCommandLineFlag(name)->CurrentValue();
-    if (typed == kept[name]) continue;
+  for (const std::string name : kFixed) {
+    if (ValueOf(name) == kept[name]) continue;
     return absl::InvalidArgumentError(Say(
         "--%s=%s asked for; the training in %s has --%s=%s. Leave the flag out "
         "to go on with it, or --resume to begin anew.",
-        std::string(name), typed, file, std::string(name), kept[name]));
+        name, ValueOf(name), file, name, kept[name]));
   }
   return absl::OkStatus();
 }
@@ -267,30 +209,110 @@ std::string Quoted(const std::string& word) {
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
+// How the devices add up their gradients, and what they hold a shard of.
+absl::Status TakeAllReduce(const Processes& processes, TrainOptions* options) {
+  const std::vector<std::string> names =
+      processes.several()
+          ? std::vector<std::string>{"split", "star", "ring",
+                                     "bidirectional_ring", "mpi"}
+          : std::vector<std::string>{
+                "split", "star", "ring", "bidirectional_ring", "host", "nccl"};
+  const std::vector<std::string> shards = {"none", "optimizer", "gradients"};
+  absl::Status status = CheckName("allreduce", names);
+  status.Update(CheckName("shard", shards));
+  const std::string name = absl::GetFlag(FLAGS_allreduce);
+  if (status.ok() && name == "nccl") status = CheckNccl(options->devices);
+  if (!status.ok()) return status;
+  const int ranks =
+      static_cast<int>(options->devices.size()) * processes.size();
+  if (processes.several() && options->devices[0].type() != DeviceType::kCpu) {
+    return absl::InvalidArgumentError(Say(
+        "%d processes exchange what is on CPU devices; this one has %s. Say "
+        "--devices=cpu:0, or have one process use all GPUs: --num_gpus=%d "
+        "without mpirun.",
+        processes.size(), options->devices[0].ToString(), ranks));
+  }
+  std::optional<AllReduceAlgorithm> algorithm;
+  if (name != "mpi") algorithm = *ParseAllReduceAlgorithm(name);
+  options->parallel.allreduce = algorithm.value_or(AllReduceAlgorithm::kSplit);
+  processes.Connect(algorithm, &options->parallel);
+  const std::string shard = absl::GetFlag(FLAGS_shard);
+  if (shard == "none") return absl::OkStatus();
+  if (name != "split" || ranks == 1) {
+    return absl::InvalidArgumentError(
+        Say("--shard=%s asked for, which takes several devices and "
+            "--allreduce=split; there are %d, and --allreduce=%s. Say "
+            "--num_gpus=2 without --allreduce, or leave --shard out.",
+            shard, ranks, name));
+  }
+  options->parallel.shard = static_cast<Shard>(
+      std::find(shards.begin(), shards.end(), shard) - shards.begin());
+  // Two buckets of this size are held whole.
+  options->parallel.bucket_bytes = options->parallel.first_bucket_bytes;
+  return absl::OkStatus();
+}
+
+// Sets the devices of the table that train, and how they add up.
+absl::Status TakeDevices(const Processes& all, TrainOptions* options) {
+  const int each = static_cast<int>(Devices().size());
+  const int asked = absl::GetFlag(FLAGS_num_gpus);
+  const int processes = all.size();
+  if (asked < 0 || asked % processes != 0 || asked / processes > each) {
+    return absl::InvalidArgumentError(Say(
+        "--num_gpus=%d asked for%s; --devices=%s has %d%s. Name as many, "
+        "such as --devices=cpu:0,cpu:1, or start as many processes with "
+        "one each: mpirun -np %d.",
+        asked, options->resume.empty() ? "" : Say(" by %s", options->resume),
+        absl::GetFlag(FLAGS_devices), each,
+        processes == 1 ? "" : Say(" in each of %d processes", processes),
+        std::max(asked, 1)));
+  }
+  const bool one = absl::GetFlag(FLAGS_devices) == "auto";
+  const int count = asked > 0 ? asked / processes : one ? 1 : each;
+  for (int i = 0; i < count; ++i) {
+    options->devices.push_back(Devices()[i].device);
+  }
+  const absl::Status status = TakeAllReduce(all, options);
+  const std::string split = absl::GetFlag(FLAGS_split);
+  if (!status.ok() || split.empty()) return status;
+  absl::StatusOr<std::vector<int>> weights =
+      ParseSplit(split, count * processes);
+  if (!weights.ok()) return weights.status();
+  options->parallel.split = *std::move(weights);
+  return absl::OkStatus();
+}
+
+// Tries --save, and refuses a file of the data.
+absl::Status TrySave(const TrainOptions& options) {
+  std::vector<std::string> read;
+  for (const char* part : {"train-images-idx3", "train-labels-idx1",
+                           "t10k-images-idx3", "t10k-labels-idx1"}) {
+    for (const char* ending : {"-ubyte", "-ubyte.gz"}) {
+      read.push_back(absl::StrCat(options.data_dir, "/", part, ending));
+    }
+  }
+  std::optional<AtomicFile> save;
+  const FlagFile file = {"save", options.save, &save};
+  const absl::Status status = CheckNotRead(file, read);
+  return status.ok() ? OpenFlagFiles({file}) : status;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
   std::map<std::string, std::string> kept;
-  for (const char* name : kFixed) {
-    kept[name] = absl::FindCommandLineFlag(name)->CurrentValue();
-  }
-  for (const char* name : kMayChange) {
-    kept[name] = absl::FindCommandLineFlag(name)->CurrentValue();
-  }
+  for (const std::string& name : KeptFlags()) kept[name] = ValueOf(name);
   // Also if --devices gave the number: --resume alone needs as many.
   kept["num_gpus"] = absl::StrCat(devices.size() * processes);
   if (!data_dir.empty()) kept["data_dir"] = std::filesystem::absolute(data_dir);
   return kept;
 }
 
-std::map<std::string, std::string> TrainOptions::SameInAllProcesses() const {
+std::map<std::string, std::string> SameInAllProcesses() {
   std::map<std::string, std::string> same;
-  for (const auto& [name, value] : ForCheckpoint()) same["--" + name] = value;
-  same.erase("--data_dir");  // each process may have its own copy of the data
-  for (const char* name : {"save", "resume", "max_in_flight", "check_every",
-                           "shard", "report_memory"}) {
-    same[absl::StrCat("--", name)] =
-        absl::FindCommandLineFlag(name)->CurrentValue();
+  for (const std::string name : FlagNames(Groups())) {
+    // Each process may have its own copy of the data.
+    if (name != "data_dir") same["--" + name] = ValueOf(name);
   }
   return same;
 }
@@ -301,27 +323,23 @@ std::string TrainOptions::CommandToResume(const std::string& file) const {
     command = absl::StrCat("mpirun -np ", processes, " ", Quoted(program));
   }
   absl::StrAppend(&command, " --resume=", Quoted(file));
-  for (const char* name : {"save", "devices", "max_in_flight", "shard",
-                           "report_memory", "device_memory_mb", "json", "svg",
-                           "mpi_timeout_s", "check_every", "lang"}) {
-    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
-    const std::string value = flag->CurrentValue();
-    if (value == flag->DefaultValue() || value == file) continue;
+  for (const char* name :
+       {"save", "devices", "shard", "report_memory", "mpi_timeout_s"}) {
+    const std::string value = ValueOf(name);
+    if (value == DefaultOf(name) || value == file) continue;
     absl::StrAppend(&command, " --", name, "=", Quoted(value));
   }
   return command;
 }
 
 absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
-                                               int process, int processes) {
+                                               const Processes& processes) {
   TrainOptions options;
-  options.processes = processes;
+  options.processes = processes.size();
   options.program = argv[0];
-  absl::Status status = CheckFlagNames(argc, argv, kFlags);
+  absl::Status status = CheckFlagNames(argc, argv, FlagNames(Groups()));
   if (!status.ok()) return status;
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  status = SetLanguage(absl::GetFlag(FLAGS_lang));
-  if (!status.ok()) return status;
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(
         Say("\"%s\" is not a flag; they all look like --net=lenet. See --help.",
@@ -329,24 +347,19 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   }
   options.resume = absl::GetFlag(FLAGS_resume);
   if (!options.resume.empty()) {
-    status = TakeOptions(options.resume, argc, argv);
-    if (!status.ok()) return status;
-  }
-  DeviceOptions device_options;
-  const int asked = absl::GetFlag(FLAGS_num_gpus) / processes;
-  device_options.min_devices = std::clamp(asked, 1, kMaxDevices);
-  status = InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
-  if (!status.ok()) return status;
-
-  if (!options.resume.empty()) {
     absl::StatusOr<Checkpoint> checkpoint =
-        LoadCheckpoint(UserPath(options.resume), Devices()[0].device);
+        LoadCheckpoint(UserPath(options.resume));
     if (!checkpoint.ok()) return checkpoint.status();
+    status = TakeOptions(*checkpoint, options.resume, argc, argv);
+    if (!status.ok()) return status;
     options.checkpoint = *std::move(checkpoint);
   }
-  status = CheckRanges();
-  status.Update(CheckMemory());
-  status.Update(TakeDevices(&options));
+  DeviceOptions device_options;
+  device_options.min_devices = std::clamp(
+      absl::GetFlag(FLAGS_num_gpus) / processes.size(), 1, kMaxDevices);
+  status = InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
+  if (status.ok()) status = CheckRanges();
+  if (status.ok()) status = TakeDevices(processes, &options);
   if (!status.ok()) return status;
   options.net = absl::GetFlag(FLAGS_net);
   options.init = absl::GetFlag(FLAGS_init);
@@ -354,25 +367,18 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   options.batch_size = absl::GetFlag(FLAGS_batch_size);
   options.lr = absl::GetFlag(FLAGS_lr);
   options.momentum = absl::GetFlag(FLAGS_momentum);
-  options.seed = absl::GetFlag(FLAGS_seed);
   options.data_dir = UserPath(absl::GetFlag(FLAGS_data_dir));
   options.images = absl::GetFlag(FLAGS_images);
-  options.mpi_timeout_s = absl::GetFlag(FLAGS_mpi_timeout_s);
-  options.check_every = absl::GetFlag(FLAGS_check_every);
   options.parallel.measure_memory = absl::GetFlag(FLAGS_report_memory);
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
-  if (process > 0) return options;
-  std::optional<AtomicFile> save;  // Only tried: it is written repeatedly.
-  status = OpenFlagFiles({{"save", options.save, &save},
-                          {"json", absl::GetFlag(FLAGS_json), &options.json},
-                          {"svg", absl::GetFlag(FLAGS_svg), &options.svg}});
+  if (processes.rank() == 0) status = TrySave(options);
   if (!status.ok()) return status;
   return options;
 }
 
 double MpiTimeout(int argc, char** argv) {
-  if (CheckFlagNames(argc, argv, kFlags).ok()) {
+  if (CheckFlagNames(argc, argv, FlagNames(Groups())).ok()) {
     absl::ParseCommandLine(argc, argv);
   }
   const double timeout = absl::GetFlag(FLAGS_mpi_timeout_s);
@@ -380,7 +386,57 @@ double MpiTimeout(int argc, char** argv) {
 }
 
 std::string TrainHelp() {
-  return FlagHelp("bazel run //chapters/multi_gpu:train", kFlags);
+  return FlagHelp("bazel run //chapters/multi_gpu:train", Groups());
+}
+
+std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options) {
+  ManualSeed(0);
+  const Device device = options.devices[0];
+  auto net = std::make_unique<nn::Sequential>(
+      options.net == "lenet" ? nn::LeNet(device)
+      : options.net == "resnet18"
+          ? nn::ResNet18(/*num_classes=*/10, /*in_channels=*/1, device)
+      : options.net == "mlp"
+          ? nn::Sequential(nn::Flatten(), nn::Linear(784, 256, device),
+                           nn::ReLU(), nn::Linear(256, 10, device))
+          : nn::Sequential(nn::Flatten(), nn::Linear(784, 10, device)));
+  if (options.init == "xavier") {
+    nn::InitXavierUniform(*net);
+  } else {
+    nn::InitNormal(*net, 0.01);
+  }
+  return net;
+}
+
+absl::StatusOr<TrainData> LoadData(const TrainOptions& options) {
+  TrainData data;
+  if (options.data_dir.empty()) {
+    const std::int64_t test = std::max<std::int64_t>(10, options.images / 6);
+    data.training = GenerateImages(options.images);
+    data.test = GenerateImages(test, /*seed=*/0, /*first=*/options.images);
+  } else {
+    auto training = LoadFashionMnist(options.data_dir, DatasetSplit::kTraining);
+    if (!training.ok()) return training.status();
+    auto test = LoadFashionMnist(options.data_dir, DatasetSplit::kTest);
+    if (!test.ok()) return test.status();
+    data = {*std::move(training), *std::move(test), ""};
+  }
+  if (data.training.size() == 0 || data.test.size() == 0) {
+    return absl::InvalidArgumentError(Say(
+        "%s has %d images to train on and %d to test on; at least one of each "
+        "is needed. Name another --data_dir, or none for generated images.",
+        data.training.name, data.training.size(), data.test.size()));
+  }
+  Sha256 hash;
+  for (const Dataset* set : {&data.training, &data.test}) {
+    for (const std::vector<std::uint8_t>* part : {&set->images, &set->labels}) {
+      hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
+    }
+  }
+  data.fingerprint =
+      absl::StrFormat("%d + %d, %s", data.training.size(), data.test.size(),
+                      hash.Hex().substr(0, 16));
+  return data;
 }
 
 }  // namespace d2l

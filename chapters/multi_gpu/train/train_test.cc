@@ -1,21 +1,21 @@
 // The training program as a user sees it: output, files, signals, and refused
 // flags. Never speed.
 
+#include "chapters/multi_gpu/train/train.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <regex>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "chapters/multi_gpu/train/checkpoint.h"
 #include "chapters/multi_gpu/train/train_testing.h"
 #include "common/base/child_process.h"
 #include "common/base/files/atomic_file.h"
@@ -34,160 +34,66 @@ using ::testing::UnorderedElementsAre;
 TEST_F(TrainTest, HelpSaysWhatEachFlagDoes) {
   const ProgramResult r = Train({"--help"});
   EXPECT_EQ(r.exit_code, 0);
-  for (const char* flag : {"net",
-                           "init",
-                           "epochs",
-                           "batch_size",
-                           "lr",
-                           "momentum",
-                           "seed",
-                           "data_dir",
-                           "images",
-                           "save",
-                           "resume",
-                           "devices",
-                           "num_gpus",
-                           "allreduce",
-                           "split",
-                           "max_in_flight",
-                           "mpi_timeout_s",
-                           "check_every",
-                           "json",
-                           "svg",
-                           "shard",
-                           "report_memory",
-                           "device_memory_mb"}) {
+  for (const char* flag :
+       {"net", "init", "epochs", "batch_size", "lr", "momentum", "data_dir",
+        "images", "save", "resume", "devices", "num_gpus", "split", "allreduce",
+        "shard", "report_memory", "mpi_timeout_s"}) {
     EXPECT_THAT(r.output, HasSubstr(absl::StrCat("\n--", flag, " (default: ")));
     EXPECT_THAT(r.output, ContainsRegex(absl::StrCat("Example: .*--", flag)));
   }
-  EXPECT_THAT(r.output, HasSubstr("970 steps"));
+  for (const char* group : {"Training", "Images", "Checkpoints", "Devices"}) {
+    EXPECT_THAT(r.output, HasSubstr(absl::StrCat("\n\n", group, "\n\n--")));
+  }
   for (const absl::string_view line : absl::StrSplit(r.output, '\n')) {
     EXPECT_LE(line.size(), 80u) << line;
   }
 }
 
-TEST_F(TrainTest, NamesTheFlagThatIsNearToAnUnknownOne) {
-  for (const auto& [words, wanted] :
-       {std::pair{With({}, {"--lr", "-1", "--epoch=3"}),
-                  "--epoch=3 asked for; there is no such flag. Say "
-                  "--epochs=3, or --help for a list of all flags."},
-        {With({}, {"-batchsize"}), "Say --batch_size, or --help"},
-        {With({}, {"--nonsense"}),
-         "--nonsense asked for; there is no such flag. Say --help for a list"},
-        {With({}, {"--epochs=1", "--", "--epoch=3"}),
-         "\"--epoch=3\" is not a flag"}}) {
-    const ProgramResult r = Train(words);
-    EXPECT_EQ(r.exit_code, 1);
-    EXPECT_THAT(Unwrapped(r.output), HasSubstr(wanted));
-  }
-}
-
 TEST_F(TrainTest, EndsWithTheCoursesLineAndNamesTheData) {
-  const ProgramResult r = Train(With(
-      kSmall, {"--epochs=3", "--json=" + File("a.json"),
-               "--svg=" + File("a.svg"), "--save=" + File("a.safetensors")}));
+  const ProgramResult r =
+      Train({"--images=300", "--epochs=2", "--save=" + File("a.safetensors")});
   EXPECT_EQ(r.exit_code, 0) << r.output;
   EXPECT_THAT(
       r.output,
       AllOf(
-          HasSubstr("generated data, seed 0: 600 images to train on, 100 to"),
-          ContainsRegex("\nepoch 3/3  loss [0-9.]+  training 0\\.[0-9]+  "
+          HasSubstr("lenet, 129068 parameters"),
+          HasSubstr("generated data, seed 0: 300 images to train on, 50 to"),
+          ContainsRegex("\nepoch 2/2  loss [0-9.]+  training 0\\.[0-9]+  "
                         "test 0\\.[0-9]+  [0-9.]+ s  [0-9]+/s\n"),
           ContainsRegex("\ntest accuracy [01]\\.[0-9][0-9] on generated data, "
                         "seed 0, [0-9.]+ s/epoch, on \\[cpu:0\\]\n")));
   // It is no terminal: nothing is drawn or overwritten.
   EXPECT_THAT(r.output, AllOf(Not(HasSubstr("\033")), Not(HasSubstr("\r"))));
-
-  const auto json = nlohmann::json::parse(ReadFile(File("a.json")));
-  EXPECT_EQ(json["data"]["name"], "generated data, seed 0");
-  EXPECT_EQ(json["options"]["momentum"], "0.5");
-  EXPECT_EQ(json["parameters"], 784 * 256 + 256 + 256 * 10 + 10);
-  EXPECT_EQ(json["devices"][0]["name"], "cpu:0");
-  ASSERT_EQ(json["epochs"].size(), 3u);
-  EXPECT_LT(json["epochs"][2]["training_loss"],
-            json["epochs"][0]["training_loss"]);
-  EXPECT_THAT(ReadFile(File("a.svg")),
-              AllOf(HasSubstr("<svg"), HasSubstr("test accuracy")));
 }
 
-TEST_F(TrainTest, TrainsTheBooksLeNetUnlessAnotherNetIsNamed) {
-  const ProgramResult r = Train({"--images=300", "--epochs=1"});
+TEST_F(TrainTest, SpeaksChinese) {
+  const ProgramResult r = RunProgram(
+      "env",
+      With({"LC_ALL=zh_CN.UTF-8", kProgram}, With(kSmall, {"--epochs=1"})));
   EXPECT_EQ(r.exit_code, 0) << r.output;
-  EXPECT_THAT(r.output, AllOf(HasSubstr("lenet, 129068 parameters"),
-                              HasSubstr("\ntest accuracy 0.")));
+  EXPECT_THAT(r.output, HasSubstr("第1/1轮"));
 }
 
-TEST_F(TrainTest, TrainsTheBooksResNet) {
-  const ProgramResult r =
-      Train({"--net=resnet18", "--images=4", "--batch_size=4", "--epochs=1"});
-  EXPECT_EQ(r.exit_code, 0) << r.output;
-  EXPECT_THAT(r.output, HasSubstr("resnet18, 11175818 parameters"));
-}
-
-TEST_F(TrainTest, ASeedGivesTheSameNumbers) {
-  std::vector<std::string> bits;
-  for (const char* seed : {"--seed=1", "--seed=1", "--seed=2"}) {
-    const std::string file = File("seed.safetensors");
-    Train(With(kSmall, {"--epochs=1", seed, "--save=" + file}));
-    bits.push_back(InHex(file));
-  }
-  EXPECT_EQ(bits[0], bits[1]);
-  EXPECT_NE(bits[0], bits[2]);
-}
-
+// Also in another run, with another kind of shards.
 TEST_F(TrainTest, ShardsChangeNoBitAndMemoryIsReported) {
-  std::vector<std::string> bits;
-  for (const char* shard : {"none", "optimizer", "gradients", "parameters"}) {
-    const std::string file = File("shard.safetensors");
-    const ProgramResult r = Train(
-        With(kSmall, {"--epochs=1", "--devices=cpu:0,cpu:1", "--report_memory",
-                      absl::StrCat("--shard=", shard), "--save=" + file}));
+  const std::vector<std::string> two =
+      With(kSmall, {"--devices=cpu:0,cpu:1", "--report_memory"});
+  const std::string file = File("shard.safetensors");
+  Train(With(two, {"--epochs=3", "--save=" + file}));
+  const std::string unbroken = InHex(file);
+  std::vector<std::string> flags = With(two, {"--epochs=1"});
+  for (const char* shard : {"optimizer", "gradients", "none"}) {
+    const ProgramResult r =
+        Train(With(flags, {absl::StrCat("--shard=", shard), "--save=" + file}));
     EXPECT_EQ(r.exit_code, 0) << r.output;
-    bits.push_back(InHex(file));
-    for (const char* name : {"cpu:0", "cpu:1"}) {
-      EXPECT_THAT(r.output, HasSubstr(absl::StrCat(name, ", measured")));
-      EXPECT_THAT(r.output, HasSubstr(absl::StrCat(name, ", predicted")));
-    }
+    EXPECT_THAT(r.output,
+                AllOf(HasSubstr("activations"), HasSubstr("\n  cpu:1")));
+    const std::string next =
+        absl::StrCat("--epochs=", flags.back() == "--epochs=1" ? 2 : 3);
+    flags = {"--resume=" + file, "--devices=cpu:0,cpu:1", "--report_memory",
+             next};
   }
-  EXPECT_EQ(bits[1], bits[0]);
-  EXPECT_EQ(bits[2], bits[0]);
-  EXPECT_EQ(bits[3], bits[0]);
-  const ProgramResult r =
-      Train(With(kSmall, {"--devices=cpu:0,cpu:1", "--shard=gradient"}));
-  EXPECT_EQ(r.exit_code, 1);
-  EXPECT_THAT(Unwrapped(r.output), HasSubstr("Say --shard=gradients."));
-  const ProgramResult one = Train(With(kSmall, {"--shard=gradients"}));
-  EXPECT_EQ(one.exit_code, 1);
-  EXPECT_THAT(Unwrapped(one.output), HasSubstr("there is 1. Say --num_gpus=2"));
-}
-
-// A whole batch, also if the last one of an epoch is not.
-TEST_F(TrainTest, ReportsTheMemoryOfAWholeBatch) {
-  std::vector<std::string> lines;
-  for (const char* images : {"--images=60", "--images=61", "--images=119"}) {
-    const ProgramResult r = Train({"--net=linear", "--batch_size=60", images,
-                                   "--epochs=1", "--report_memory"});
-    EXPECT_EQ(r.exit_code, 0) << r.output;
-    lines.push_back(r.output.substr(r.output.find("cpu:0, predicted")));
-    EXPECT_EQ(lines.back(), lines[0]);
-  }
-}
-
-// Testing is with batches that are not larger.
-TEST_F(TrainTest, TestsInTheMemoryOfAStep) {
-  const ProgramResult r =
-      Train({"--net=lenet", "--images=600", "--batch_size=16", "--epochs=1",
-             "--device_memory_mb=5"});
-  EXPECT_EQ(r.exit_code, 0) << r.output;
-}
-
-TEST_F(TrainTest, TakesNoMoreMemoryThanItMay) {
-  const ProgramResult r =
-      Train({"--net=resnet18", "--images=8", "--batch_size=4", "--epochs=1",
-             "--device_memory_mb=64"});
-  EXPECT_EQ(r.exit_code, 1);
-  EXPECT_THAT(Unwrapped(r.output), HasSubstr("[out of memory]"));
-  EXPECT_EQ(Train({"--net=linear", "--device_memory_mb=-1"}).exit_code, 1);
+  EXPECT_TRUE(InHex(file) == unbroken);
 }
 
 // The signal may come at any time, also between two epochs.
@@ -226,7 +132,7 @@ TEST_F(TrainTest, WhatCtrlCSavedGoesOnAsTheUnbrokenRun) {
 TEST_F(TrainTest, SeveralDevicesGoOnAsTheUnbrokenRun) {
   const std::vector<std::string> flags =
       With(kSmall, {"--devices=cpu:0,cpu:1,cpu:2", "--num_gpus=2",
-                    "--split=3:1", "--allreduce=ring", "--max_in_flight=1"});
+                    "--split=3:1", "--allreduce=ring"});
   const std::string file = File("broken.safetensors");
   const ProgramResult first =
       Train(With(flags, {"--epochs=1", "--save=" + file}));
@@ -247,32 +153,21 @@ TEST_F(TrainTest, SeveralDevicesGoOnAsTheUnbrokenRun) {
   const ProgramResult fewer =
       Train({"--resume=" + file, "--devices=cpu:0", "--epochs=3"});
   EXPECT_THAT(Unwrapped(fewer.output),
-              HasSubstr("is on 2 devices; --devices=cpu:0 has 1. Leave "
-                        "--devices out"));
+              HasSubstr("--num_gpus=2 asked for by " + file +
+                        "; --devices=cpu:0 has 1. Name as many"));
 }
 
-TEST_F(TrainTest, SaysThatWhatItGoesOnWithIsOther) {
-  const std::string file = File("a.safetensors");
-  Train(With(kSmall, {"--epochs=1", "--save=" + file}));
-  absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(file, Device());
-  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  EXPECT_THAT(checkpoint->options["hardware"], HasSubstr("cpu ("));
-  const ProgramResult same = Train({"--resume=" + file, "--epochs=2"});
-  EXPECT_THAT(same.output, Not(HasSubstr("It was made with")));
-  checkpoint->options["hardware"] = "cuda (a GPU)";
-  checkpoint->options["test_data"] = "others";
-  ASSERT_TRUE(SaveCheckpoint(*checkpoint, file).ok());
-  const ProgramResult other = Train({"--resume=" + file, "--epochs=2"});
-  EXPECT_EQ(other.exit_code, 0);
-  EXPECT_THAT(Unwrapped(other.output),
-              AllOf(HasSubstr("It was made with cuda (a GPU), and this is cpu"),
-                    HasSubstr("It was made with others, and this is 100 ")));
-  checkpoint->progress.next.batch = 20;
-  ASSERT_TRUE(SaveCheckpoint(*checkpoint, file).ok());
-  const ProgramResult beyond = Train({"--resume=" + file, "--epochs=2"});
-  EXPECT_EQ(beyond.exit_code, 1);
-  EXPECT_THAT(Unwrapped(beyond.output),
-              HasSubstr("there is no batch 20 of epoch 1"));
+TEST_F(TrainTest, CtrlCOnATerminalEndsTheLineThatChanges) {
+  const std::string file = File("terminal.safetensors");
+  Child child(
+      With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=" + file}),
+      Child::Output::kTerminal);
+  ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
+  EXPECT_THAT(child.output, ContainsRegex("\r\033\\[Kepoch       3/1000000"));
+  child.Type('\3');  // Ctrl-C
+  EXPECT_EQ(child.Wait(), 130) << child.output;
+  EXPECT_THAT(child.output, HasSubstr("Saved after batch"));
+  EXPECT_TRUE(LoadCheckpoint(file).ok());
 }
 
 TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
@@ -289,39 +184,6 @@ TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
   EXPECT_TRUE(exit_code == 128 + SIGINT || exit_code == 128 + SIGTERM)
       << exit_code;
   EXPECT_THAT(child.output, Not(HasSubstr("Saved after")));
-}
-
-TEST_F(TrainTest, AKilledRunGoesOnFromItsLastEpoch) {
-  const std::string file = File("killed.safetensors");
-  Child child(
-      With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=" + file}),
-      Child::Output::kPipe);
-  ASSERT_TRUE(child.ReadUntil("epoch       4/1000000")) << child.output;
-  child.Kill(SIGKILL);
-  EXPECT_EQ(child.Wait(), 128 + SIGKILL);
-  const absl::StatusOr<Checkpoint> left = LoadCheckpoint(file, Device());
-  ASSERT_TRUE(left.ok()) << left.status();
-  const std::string epochs =
-      absl::StrCat("--epochs=", left->progress.epochs.size() + 1);
-  Train({"--resume=" + file, epochs});
-  const std::string unbroken = File("unbroken.safetensors");
-  Train(With(kSmall, {epochs, "--save=" + unbroken}));
-  EXPECT_TRUE(InHex(file) == InHex(unbroken));
-}
-
-TEST_F(TrainTest, ATerminalShowsCurvesAndABar) {
-  const std::string file = File("terminal.safetensors");
-  Child child(
-      With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=" + file}),
-      Child::Output::kTerminal);
-  ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
-  EXPECT_THAT(child.output, AllOf(HasSubstr("test accuracy"),
-                                  ContainsRegex("/1000000 \\[[# ]*\\]"),
-                                  HasSubstr("\033[J")));
-  child.Type('\3');  // Ctrl-C
-  EXPECT_EQ(child.Wait(), 130) << child.output;
-  EXPECT_THAT(child.output, HasSubstr("Saved after batch"));
-  EXPECT_TRUE(LoadCheckpoint(file, Device()).ok());
 }
 
 TEST_F(TrainTest, SaysWhereTheLossBecameNaN) {
@@ -347,7 +209,7 @@ TEST_F(TrainTest, SaysWhereTheLossBecameNaN) {
   EXPECT_EQ(resumed.exit_code, 1);
   EXPECT_THAT(Unwrapped(resumed.output),
               AllOf(HasSubstr("of epoch 2, where"),
-                    HasSubstr("smaller learning rate: --lr=1e+29. ")));
+                    Not(HasSubstr("is of the end of"))));
 }
 
 TEST_F(TrainTest, SaysThatItIsStillAtChance) {
@@ -355,8 +217,8 @@ TEST_F(TrainTest, SaysThatItIsStillAtChance) {
       Train(With(kSmall, {"--init=book", "--lr=1e-9", "--epochs=4"}));
   EXPECT_EQ(r.exit_code, 0);
   EXPECT_THAT(Unwrapped(r.output),
-              HasSubstr("Still at chance after 38 steps: try --init=xavier. "
-                        "The book's N(0, 0.01)"));
+              HasSubstr("Still at chance after 38 steps: try another --lr, or "
+                        "--init=xavier. The book's N(0, 0.01)"));
   EXPECT_EQ(r.output.find("Still"), r.output.rfind("Still"));
 }
 
@@ -366,36 +228,6 @@ TEST_F(TrainTest, AFullDiskIsSaidAndIsAnError) {
   EXPECT_EQ(r.exit_code, 1);
   EXPECT_THAT(r.output, AllOf(HasSubstr("/dev/full: No space left on device"),
                               HasSubstr("test accuracy")));
-}
-
-TEST_F(TrainTest, WhatCannotBeWrittenIsSaidAndIsAnError) {
-  for (const char* flag : {"--json=/dev/full", "--svg=/dev/full"}) {
-    const ProgramResult r = Train(With(kSmall, {"--epochs=1", flag}));
-    EXPECT_EQ(r.exit_code, 1);
-    EXPECT_THAT(Unwrapped(r.output),
-                HasSubstr("Error: cannot write /dev/full: No space left on "
-                          "device. The disk is full."));
-  }
-  const ProgramResult r = RunProgram(
-      "sh", With({"-c", "ulimit -f 1; exec \"$0\" \"$@\"", kProgram},
-                 With(kSmall, {"--epochs=1", "--save=" + File("a")})));
-  EXPECT_EQ(r.exit_code, 1) << r.output;
-  EXPECT_THAT(Unwrapped(r.output),
-              AllOf(HasSubstr("/a: File too large. ulimit -f limits"),
-                    HasSubstr("test accuracy")));
-}
-
-TEST_F(TrainTest, MoreImagesThanMemoryAreRefused) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer needs all addresses";
-#endif
-  const ProgramResult r = RunProgram(
-      "sh", With({"-c", "ulimit -v 500000; exec \"$0\" \"$@\"", kProgram},
-                 With(kSmall, {"--epochs=1", "--images=1000000"})));
-  EXPECT_EQ(r.exit_code, 1) << r.output;
-  EXPECT_THAT(Unwrapped(r.output),
-              HasSubstr("Error: --images=1000000 asked for, which take 1.05 GB "
-                        "of memory; 0."));
 }
 
 // The book's LeNet in PyTorch: net.load_state_dict(load_file(FILE),
@@ -428,22 +260,45 @@ TEST_F(TrainTest, PyTorchLoadsWhatWasSaved) {
 }
 
 // Somebody else made this checkpoint.
-TEST_F(TrainTest, AFilesTextsAreShownAndDoNothing) {
-  const std::string file = File("a.safetensors");
+TEST_F(TrainTest, TextsOfFilesAndNamesAreShownAndDoNothing) {
+  const std::string file = File("\x1b[2J.safetensors");
   Train(With(kSmall, {"--epochs=1", "--save=" + file}));
-  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(file, Device());
-  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  for (const char* name :
-       {"net", "init", "lr", "seed", "split", "allreduce", "data_dir", "data",
-        "hardware", "processes", "test_data"}) {
-    Checkpoint changed = *checkpoint;
-    changed.options[name] = "\x1b[2J\nError: " + std::string(5000, 'x');
-    ASSERT_TRUE(SaveCheckpoint(changed, file).ok());
+  const auto saved = safetensors::LoadFile(file, Device());
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  const auto& [format, text] = *saved->metadata.begin();
+  const auto resume = [&, text = text, format = format](const char* name) {
+    auto json = nlohmann::json::parse(text);
+    json["options"][name] = "\x1b[2J\nError: " + std::string(5000, 'x');
+    EXPECT_TRUE(
+        safetensors::SaveFile(saved->tensors, file, {{format, json.dump()}})
+            .ok());
     const ProgramResult r = Train({"--resume=" + file, "--epochs=2"});
     EXPECT_THAT(r.output, AllOf(Not(HasSubstr("\x1b")), HasSubstr("\\x1b[2J"),
                                 Not(HasSubstr("\nError: xxx"))))
         << name;
     EXPECT_LT(r.output.size(), 4000u) << name;
+    return r.exit_code;
+  };
+  EXPECT_EQ(resume("unknown"), 0);
+  for (const char* name :
+       {"net", "init", "lr", "split", "allreduce", "data_dir", "data"}) {
+    EXPECT_EQ(resume(name), 1);
+  }
+}
+
+TEST_F(TrainTest, FilesThatAreReadAreNotWritten) {
+  const std::string labels = File("train-labels-idx1-ubyte");
+  const std::string link = File("link");
+  ASSERT_TRUE(WriteAtomically(labels, "labels").ok());
+  std::filesystem::create_symlink(labels, link);
+  std::filesystem::create_hard_link(labels, link + "2");
+  for (const std::string& save : {labels, link, link + "2"}) {
+    const ProgramResult r = Train({"--data_dir=" + File(""), "--save=" + save});
+    EXPECT_EQ(r.exit_code, 1);
+    EXPECT_THAT(Unwrapped(r.output),
+                AllOf(HasSubstr("--save=" + save + " names a file that is "),
+                      HasSubstr("Name another file.")));
+    EXPECT_EQ(ReadFile(labels), "labels");
   }
 }
 
@@ -457,57 +312,60 @@ TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
   ASSERT_TRUE(WriteAtomically(File("lying"), lying).ok());
   struct Case {
     std::vector<std::string> flags;
-    std::vector<std::string> wanted;
+    std::string wanted;
   };
   const Case cases[] = {
-      {{"--net=lnear"}, {"--net=lnear asked for", "Say --net=linear"}},
-      {{"--init=xaver"}, {"there are xavier, book", "Say --init=xavier"}},
-      {{"--epochs=0"}, {"--epochs=0 asked for; the least is 1"}},
-      {{"--batch_size=-1"}, {"--batch_size=-1 asked for"}},
-      {{"--images=0"}, {"--images=0 asked for"}},
-      {{"--lr=nan"}, {"--lr=nan asked for"}},
-      {{"--lr=-1"}, {"--lr=-1 asked for"}},
-      {{"--momentum=1"}, {"--momentum=1 asked for"}},
-      {{"--epochs=x"}, {"'x'"}},
-      {{"--nonsense"}, {"nonsense"}},
-      {{"lenet"}, {"\"lenet\" is not a flag"}},
-      {{"--devices=cpu:x"}, {"cpu:x"}},
+      {{"--lr", "-1", "--epoch=3"},
+       "--epoch=3 asked for; there is no such flag. Say --epochs=3, or --help "
+       "for a list of all flags."},
+      {{"--nonsense"}, "there is no such flag. Say --help for a list"},
+      {{"lenet"}, "\"lenet\" is not a flag"},
+      {{"--net=lnear"},
+       "--net=lnear asked for; there are lenet, resnet18, mlp, linear. Say "
+       "--net=linear."},
+      {{"--net=\x1b[2J"}, "--net=\\x1b[2J asked for"},
+      {{"--init=xaver"}, "there are xavier, book. Say --init=xavier"},
+      {{"--epochs=0"},
+       "--epochs=0 asked for; it must be from 1 to 1e+09. Say --epochs=10."},
+      {{"--epochs=x"}, "'x'"},
+      {{"--batch_size=-1"}, "--batch_size=-1 asked for"},
+      {{"--images=0"}, "--images=0 asked for"},
+      {{"--images=1000000000000"}, "from 1 to 1e+07"},
+      {{"--lr=nan"}, "--lr=nan asked for"},
+      {{"--momentum=1"}, "from 0 to 0.9999"},
+      {{"--mpi_timeout_s=0"}, "--mpi_timeout_s=0 asked for"},
+      {{"--devices=cpu:x"}, "cpu:x"},
       {{"--devices=cpu:0", "--num_gpus=2"},
-       {"--num_gpus=2 asked for; --devices=cpu:0 has 1."}},
-      {{"--num_gpus=-1"}, {"--num_gpus=-1 asked for"}},
-      {{"--num_gpus=2", "--split=1"}, {"has 1 weight for 2 devices"}},
-      {{"--allreduce=rng"}, {"rng", "bidirectional_ring"}},
-      {{"--allreduce=nccl", "--num_gpus=2"}, {"cpu:0", "--allreduce=split"}},
-      {{"--max_in_flight=0"}, {"--max_in_flight=0 asked for"}},
-      {{"--data_dir=/nowhere"}, {"/nowhere"}},
-      {{"--save=/nowhere/x"}, {"--save: cannot write /nowhere/x"}},
-      {{"--json=" + File("b"), "--svg=" + File("b")}, {"name the same file"}},
-      {{"--images=1000000000000"},
-       {"--images=1000000000000 asked for, which take 1.05e+06 GB of memory",
-        " GB are free. Say --images="}},
-      {{"--images=9223372036854775807"}, {"take 9.65e+12 GB of memory"}},
-      {{"--resume=" + file, "--json=" + file}, {"name the same file"}},
-      {{"--net=\x1b[2J"}, {"--net=\\x1b[2J asked for"}},
-      {{"--resume=/nowhere"}, {"cannot read /nowhere"}},
-      {{"--resume=" + File("short")}, {"is no safetensors file"}},
-      {{"--resume=" + File("lying")}, {"--net=xyz asked for"}},
+       "--num_gpus=2 asked for; --devices=cpu:0 has 1. Name as many, such as "
+       "--devices=cpu:0,cpu:1, or start as many processes with one each: "
+       "mpirun -np 2."},
+      {{"--num_gpus=-1"}, "--num_gpus=-1 asked for"},
+      {{"--num_gpus=2", "--split=1"}, "has 1 weight for 2 devices"},
+      {{"--allreduce=rng"}, "split, star, ring, bidirectional_ring, host"},
+      {{"--allreduce=mpi"}, "--allreduce=mpi asked for; there are split"},
+      {{"--allreduce=nccl", "--num_gpus=2"}, "NCCL adds on GPUs, and cpu:0 is"},
+      {{"--shard=gradient", "--num_gpus=2"}, "Say --shard=gradients."},
+      {{"--shard=gradients"}, "there are 1, and --allreduce=split. Say"},
+      {{"--shard=optimizer", "--num_gpus=2", "--allreduce=ring"},
+       "there are 2, and --allreduce=ring. Say --num_gpus=2 without"},
+      {{"--data_dir=/nowhere"}, "/nowhere"},
+      {{"--save=/nowhere/x"}, "--save: cannot write /nowhere/x"},
+      {{"--resume=/nowhere"}, "cannot read /nowhere"},
+      {{"--resume=" + File("short")}, "is no safetensors file"},
+      {{"--resume=" + File("lying")}, "--net=xyz asked for"},
       {{"--resume=" + file, "--net=linear"},
-       {"--net=linear asked for", "has --net=mlp"}},
-      {{"--resume=" + file, "--batch_size=64"},
-       {"--batch_size=64 asked for", "has --batch_size=32"}},
-      {{"--resume=" + file, "--seed=5"}, {"--seed=5", "has --seed=0"}},
-      {{"--resume=" + file, "--momentum=0"}, {"has --momentum=0.5"}},
+       "--net=linear asked for; the training in " + file +
+           " has --net=mlp. Leave the flag out"},
+      {{"--resume=" + file, "--batch_size=64"}, "has --batch_size=32"},
+      {{"--resume=" + file, "--momentum=0"}, "has --momentum=0.5"},
       {{"--resume=" + file, "--images=700"},
-       {"trained on 600 images", "has 700 images"}},
+       "it was trained on other images (600 + 100, "},
   };
   for (const Case& test : cases) {
     const ProgramResult r = Train(test.flags);
     SCOPED_TRACE(test.flags.back());
     EXPECT_EQ(r.exit_code, 1) << r.output;
-    const std::string text = Unwrapped(r.output);
-    for (const std::string& wanted : test.wanted) {
-      EXPECT_THAT(text, HasSubstr(wanted));
-    }
+    EXPECT_THAT(Unwrapped(r.output), HasSubstr(test.wanted));
   }
 }
 

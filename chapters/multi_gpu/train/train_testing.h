@@ -18,15 +18,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "chapters/multi_gpu/train/checkpoint.h"
 #include "common/base/child_process.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/timer.h"
 #include "common/ops/read.h"
+#include "common/safetensors/safetensors.h"
 #include "gtest/gtest.h"
 
 namespace d2l {
@@ -142,15 +141,12 @@ class TrainTest : public testing::Test {
   const TemporaryDirectory directory_;
 };
 
-// The tensors' bits and the generators.
+// The tensors' bits.
 inline std::string InHex(const std::string& file) {
-  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(file, Device());
-  if (!checkpoint.ok()) return std::string(checkpoint.status().message());
+  const auto loaded = safetensors::LoadFile(file, Device());
+  if (!loaded.ok()) return std::string(loaded.status().message());
   std::string text;
-  for (const GeneratorState& generator : checkpoint->state.generators) {
-    absl::StrAppend(&text, generator.seed, " ", generator.offset);
-  }
-  for (const auto& [name, tensor] : checkpoint->state.tensors) {
+  for (const auto& [name, tensor] : loaded->tensors) {
     absl::StrAppend(&text, "\n", name);
     for (const float value : ToVector<float>(tensor)) {
       std::uint32_t bits;

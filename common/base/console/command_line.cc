@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/flags/commandlineflag.h"
@@ -123,22 +125,48 @@ absl::Status CheckFlagNames(int argc, char** argv,
   return absl::OkStatus();
 }
 
+std::vector<const char*> FlagNames(const std::vector<FlagGroup>& groups) {
+  std::vector<const char*> names;
+  for (const FlagGroup& group : groups) {
+    names.insert(names.end(), group.flags.begin(), group.flags.end());
+  }
+  return names;
+}
+
 std::string FlagHelp(const std::string& command,
-                     const std::vector<const char*>& flags) {
+                     const std::vector<FlagGroup>& groups) {
   std::string text = Say("Usage: %s -- [flags]", command) + "\n";
-  for (const char* name : flags) {
-    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
-    const std::string now = flag->CurrentValue();
-    absl::StrAppend(&text, "\n",
-                    Say("%s (default: %s)", absl::StrCat("--", name),
-                        now.empty() ? Translated("none") : now),
-                    "\n");
-    const std::string help = Translated(flag->Help());
-    for (const absl::string_view line : absl::StrSplit(help, '\n')) {
-      absl::StrAppend(&text, Wrap(std::string(line), "    "));
+  for (const FlagGroup& group : groups) {
+    if (*group.title != '\0') {
+      absl::StrAppend(&text, "\n", Translated(group.title), "\n");
+    }
+    for (const char* name : group.flags) {
+      absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+      const std::string now = flag->CurrentValue();
+      absl::StrAppend(&text, "\n",
+                      Say("%s (default: %s)", absl::StrCat("--", name),
+                          now.empty() ? Translated("none") : now),
+                      "\n");
+      const std::string help = Translated(flag->Help());
+      for (const absl::string_view line : absl::StrSplit(help, '\n')) {
+        absl::StrAppend(&text, Wrap(std::string(line), "    "));
+      }
     }
   }
   return text;
+}
+
+absl::Status CheckNotRead(const FlagFile& file,
+                          const std::vector<std::string>& read) {
+  for (const std::string& path : read) {
+    std::error_code none;
+    if (std::filesystem::equivalent(path, UserPath(file.path), none)) {
+      return absl::InvalidArgumentError(
+          Say("--%s=%s names a file that is read, %s. Name another file.",
+              std::string(file.flag), file.path, path));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status OpenFlagFiles(const std::vector<FlagFile>& files) {

@@ -5,10 +5,10 @@
 //
 //   // Before ParseCommandLine:
 //   if (AsksForHelp(argc, argv)) {
-//     std::cout << FlagHelp("bazel run //:course", {"devices", "size"});
+//     std::cout << FlagHelp("bazel run //:course", {{"", {"devices"}}});
 //     return 0;
 //   }
-//   absl::Status status = CheckFlagNames(argc, argv, {"devices", "size"});
+//   absl::Status status = CheckFlagNames(argc, argv, {"devices"});
 //   std::optional<AtomicFile> json, svg;
 //   status = OpenFlagFiles({{"json", "run.json", &json}, {"svg", "", &svg}});
 //   if (json.has_value()) json->Write("{}");
@@ -43,15 +43,28 @@ bool AsksForHelp(int argc, char** argv);
 absl::Status CheckFlagNames(int argc, char** argv,
                             const std::vector<const char*>& flags);
 
+// Flags below a title, an English text; "" for none.
+struct FlagGroup {
+  const char* title;
+  std::vector<const char*> flags;
+};
+// The flags of all groups.
+std::vector<const char*> FlagNames(const std::vector<FlagGroup>& groups);
+
 // Each flag with its default and its text. command: how the program is run.
 std::string FlagHelp(const std::string& command,
-                     const std::vector<const char*>& flags);
+                     const std::vector<FlagGroup>& groups);
 
 struct FlagFile {
   const char* flag;
   std::string path;  // as typed (UserPath); empty: no file
   std::optional<AtomicFile>* file;
 };
+
+// InvalidArgument if the flag names one of the files that are read, be it by
+// another name or through a link.
+absl::Status CheckNotRead(const FlagFile& file,
+                          const std::vector<std::string>& read);
 
 // Opens the files; call it before the work. An error names the flag; two flags
 // that name one file are an error.

@@ -236,7 +236,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
 }
 
 std::string LessonHelp(const std::string& command) {
-  return FlagHelp(command, {std::begin(kFlags), std::end(kFlags)});
+  return FlagHelp(command, {{"", {std::begin(kFlags), std::end(kFlags)}}});
 }
 
 }  // namespace d2l

@@ -12,8 +12,8 @@
 //
 // For the training thread.
 
-#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_MEMORY_H_
-#define D2L_CHAPTERS_MULTI_GPU_TRAIN_MEMORY_H_
+#ifndef D2L_CHAPTERS_MULTI_GPU_MEMORY_USE_H_
+#define D2L_CHAPTERS_MULTI_GPU_MEMORY_USE_H_
 
 #include <cstdint>
 #include <string>
@@ -44,4 +44,4 @@ std::string MemoryTable(
 
 }  // namespace d2l
 
-#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_MEMORY_H_
+#endif  // D2L_CHAPTERS_MULTI_GPU_MEMORY_USE_H_

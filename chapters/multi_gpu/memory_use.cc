@@ -1,4 +1,4 @@
-#include "chapters/multi_gpu/train/memory.h"
+#include "chapters/multi_gpu/memory_use.h"
 
 #include <algorithm>
 #include <cstddef>
