@@ -108,34 +108,43 @@ Hundreds::Hundreds(int count, Device device)
   for (int i = 0; i < count; ++i) b.push_back(hundred());
 }
 
-void Hundreds::Put(int i, int j, const Tensor& product, bool to_host) {
-  if (to_host) {
-    const std::vector<float> values = ToVector<float>(product);
-    float* const at = &on_host[i * 10000 + std::max(j, 0)];
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      at[k * (j < 0 ? 1 : 100)] = values[k];
-    }
-  } else if (j < 0) {
-    on_device[i] = product;
-  } else {
-    on_device[{i, kAll, kAll, j}] = product;
+void Hundreds::CopyToHost(int i, const Tensor& product) {
+  const std::vector<float> values = ToVector<float>(product);
+  std::copy(values.begin(), values.end(), on_host.begin() + i * 10000);
+}
+
+void Hundreds::CopyToHost(int i, int j, const Tensor& product) {
+  const std::vector<float> values = ToVector<float>(product);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    on_host[i * 10000 + k * 100 + j] = values[k];
   }
 }
 
 // %% 003/c21
-// Hundreds has the tensors a[j] and b[i][j]. Its Put, above, assigns the
-// product to a slice of a tensor, or copies it to the host.
+// Hundreds has the tensors a[j] and b[i][j], and room for their products.
 void Stacked(Hundreds& h, bool to_host, bool anew) {
   Tensor a = DStack(h.a);
-  for (std::size_t i = 0; i < h.b.size(); ++i) {
+  for (int i = 0; i < h.on_device.size(0); ++i) {
     if (anew) a = DStack(h.a);
-    h.Put(i, -1, a * DStack(h.b[i]), to_host);
+    const Tensor product = a * DStack(h.b[i]);
+    if (to_host) {
+      h.CopyToHost(i, product);
+    } else {
+      h.on_device[i] = product;
+    }
   }
 }
 
 void DoubleLoop(Hundreds& h, bool to_host) {
-  for (std::size_t i = 0; i < h.b.size(); ++i) {
-    for (int j = 0; j < 100; ++j) h.Put(i, j, h.a[j] * h.b[i][j], to_host);
+  for (int i = 0; i < h.on_device.size(0); ++i) {
+    for (int j = 0; j < 100; ++j) {
+      const Tensor product = h.a[j] * h.b[i][j];
+      if (to_host) {
+        h.CopyToHost(i, j, product);
+      } else {
+        h.on_device[{i, kAll, kAll, j}] = product;
+      }
+    }
   }
 }
 // %%

@@ -82,13 +82,15 @@ void FillOnTheHost(int times, Device device, std::vector<float>* vec);
 struct Hundreds {
   Hundreds(int count, Device device);
 
-  // Stores the product of b[i][j] or, with j = -1, of all of b[i].
-  void Put(int i, int j, const Tensor& product, bool to_host);
+  // on_host[i] = product, of all of b[i]; waits.
+  void CopyToHost(int i, const Tensor& product);
+  // on_host[i, :, :, j] = product, of b[i][j]; waits.
+  void CopyToHost(int i, int j, const Tensor& product);
 
   std::vector<Tensor> a;
   std::vector<std::vector<Tensor>> b;
-  Tensor on_device;  // (count, 10, 10, 100)
-  std::vector<float> on_host;
+  Tensor on_device;            // (count, 10, 10, 100)
+  std::vector<float> on_host;  // as on_device
 };
 // anew: stacks a[j] again for each hundred.
 void Stacked(Hundreds& h, bool to_host, bool anew = false);
