@@ -216,7 +216,7 @@ def operations():
     def read(path):
         with open(f"common/{path}") as file:
             return file.read()
-    names = re.findall(r'Row<[^>]*>\(\s*\w+::\w+,\s*"(\w+)"\)', read("kernels/op_tables.h"))
+    names = re.findall(r'Row<[^>]*>\(\s*"(\w+)"', read("kernels/op_tables.h"))
     for header in ("ops/primitive/primitives.h", "ops/nn/primitives.h"):
         for returned in re.findall(r'name\(\) const override \{(.*?)\}', read(header), re.DOTALL):
             names += re.findall(r'"(\w+)"', returned)

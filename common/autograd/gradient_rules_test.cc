@@ -22,9 +22,12 @@
 #include <vector>
 
 #include "common/autograd/tape.h"
+#include "common/base/source_location.h"
+#include "common/kernels/testing/unary_cases.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive/primitives.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
@@ -33,6 +36,10 @@
 namespace d2l {
 namespace {
 
+using kernels::Domain;
+using kernels::GradientReads;
+using kernels::UnaryCase;
+using kernels::UnaryCases;
 using Values = std::vector<Tensor>;
 using Function = std::function<Tensor(const Values&)>;
 
@@ -40,8 +47,10 @@ struct Case {
   const char* name;
   std::vector<Shape> shapes;
   Function f;
-  // The values that the function gets, far from places without a derivative.
-  enum Domain { kAll, kPositive } domain = kAll;
+  // The values that the function gets, far from places without a derivative:
+  // `values`, or, if there are none, random ones.
+  Domain domain = Domain::kAll;
+  std::vector<double> values = {};
 };
 
 Tensor Index(const std::vector<std::int64_t>& values, const Shape& shape,
@@ -60,25 +69,23 @@ Tensor SlopesOf(const std::function<Tensor()>& f, const Values& x) {
 // A function that uses x twice.
 Tensor Twice(const Tensor& x) { return x * x + Exp(x); }
 
-const std::vector<Case>& Cases() {
-  static const auto& cases = *new std::vector<Case>{
+// The functions of one operand.
+std::vector<Case> UnaryFunctions() {
+  std::vector<Case> cases;
+  for (const UnaryCase& one : UnaryCases()) {
+    const auto f = [op = one.op](const Values& x) {
+      return Apply(UnaryPrimitive(op), {&x[0]}, SourceLocation::Current());
+    };
+    cases.push_back({one.name, {{2, 3}}, f, one.domain});
+    const auto count = static_cast<std::int64_t>(one.points.size());
+    cases.push_back({one.name, {{count}}, f, one.domain, one.points});
+  }
+  return cases;
+}
+
+std::vector<Case> OtherFunctions() {
+  return {
       // Of one operand.
-      {"neg", {{2, 3}}, [](const Values& x) { return -x[0]; }},
-      {"abs", {{2, 3}}, [](const Values& x) { return Abs(x[0]); }},
-      {"relu", {{2, 3}}, [](const Values& x) { return Relu(x[0]); }},
-      {"square", {{2, 3}}, [](const Values& x) { return Square(x[0]); }},
-      {"exp", {{2, 3}}, [](const Values& x) { return Exp(x[0]); }},
-      {"log",
-       {{2, 3}},
-       [](const Values& x) { return Log(x[0]); },
-       Case::kPositive},
-      {"sqrt",
-       {{2, 3}},
-       [](const Values& x) { return Sqrt(x[0]); },
-       Case::kPositive},
-      {"tanh", {{2, 3}}, [](const Values& x) { return Tanh(x[0]); }},
-      {"sigmoid", {{2, 3}}, [](const Values& x) { return Sigmoid(x[0]); }},
-      {"gelu", {{2, 3}}, [](const Values& x) { return Gelu(x[0]); }},
       {"exp of a scalar", {{}}, [](const Values& x) { return Exp(x[0]); }},
       {"exp of nothing", {{0, 3}}, [](const Values& x) { return Exp(x[0]); }},
       // Of two.
@@ -93,9 +100,7 @@ const std::vector<Case>& Cases() {
        {{2, 3}, {1, 3}},
        [](const Values& x) { return (x[0] - x[1]) + (3 - x[0]) - 2; }},
       {"mul", {{2, 3}, {2, 1}}, [](const Values& x) { return x[0] * x[1]; }},
-      {"mul by scalars",
-       {{4}},
-       [](const Values& x) { return 3 * x[0] * 0.5; }},
+      {"mul by scalars", {{4}}, [](const Values& x) { return 3 * x[0] * 0.5; }},
       {"mul by itself", {{4}}, [](const Values& x) { return x[0] * x[0]; }},
       {"div", {{2, 3}, {3}}, [](const Values& x) { return x[0] / x[1]; }},
       {"div, scalars",
@@ -104,12 +109,12 @@ const std::vector<Case>& Cases() {
       {"pow",
        {{2, 3}, {3}},
        [](const Values& x) { return Pow(x[0], x[1]); },
-       Case::kPositive},
+       Domain::kPositive},
       {"pow 3", {{4}}, [](const Values& x) { return Pow(x[0], 3); }},
       {"pow 0.5",
        {{4}},
        [](const Values& x) { return Pow(x[0], 0.5); },
-       Case::kPositive},
+       Domain::kPositive},
       {"pow 0", {{4}}, [](const Values& x) { return Pow(x[0], 0) + x[0]; }},
       {"pow of 2", {{4}}, [](const Values& x) { return Pow(2, x[0]); }},
       {"maximum",
@@ -139,7 +144,9 @@ const std::vector<Case>& Cases() {
        }},
       // A value that is used again.
       {"x + f(x)", {{4}}, [](const Values& x) { return x[0] + Exp(x[0]); }},
-      {"f(x) used twice", {{4}}, [](const Values& x) {
+      {"f(x) used twice",
+       {{4}},
+       [](const Values& x) {
          const Tensor y = Twice(x[0]);
          return y + y * Sum(y);
        }},
@@ -183,24 +190,26 @@ const std::vector<Case>& Cases() {
       {"sum", {{2, 3}}, [](const Values& x) { return Sum(x[0]); }},
       {"sum of some",
        {{2, 3, 2}},
-       [](const Values& x) { return Sum(x[0], {0, -1}); }},
+       [](const Values& x) {
+         return Sum(x[0], {0, -1});
+       }},
       {"sum, kept",
        {{2, 3}},
        [](const Values& x) { return Sum(x[0], 1, true) * x[0]; }},
-      {"sum of nothing", {{2, 0}}, [](const Values& x) {
-         return Sum(x[0], 1);
-       }},
+      {"sum of nothing",
+       {{2, 0}},
+       [](const Values& x) { return Sum(x[0], 1); }},
       {"mean", {{2, 3}}, [](const Values& x) { return Mean(x[0]); }},
       {"mean of some",
        {{2, 3, 2}},
        [](const Values& x) { return Mean(x[0], {1}); }},
-      {"mean of none", {{0, 3}}, [](const Values& x) {
-         return Mean(x[0], 1);
-       }},
+      {"mean of none", {{0, 3}}, [](const Values& x) { return Mean(x[0], 1); }},
       {"amax", {{2, 3}}, [](const Values& x) { return Max(x[0]); }},
       {"amax of some",
        {{2, 3, 2}},
-       [](const Values& x) { return Max(x[0], {0, -1}); }},
+       [](const Values& x) {
+         return Max(x[0], {0, -1});
+       }},
       {"amin", {{2, 3}}, [](const Values& x) { return Min(x[0], 1, true); }},
       {"softmax", {{2, 3}}, [](const Values& x) { return Softmax(x[0], 1); }},
       {"softmax, another dimension",
@@ -239,7 +248,9 @@ const std::vector<Case>& Cases() {
       // Views.
       {"view",
        {{2, 3}},
-       [](const Values& x) { return Exp(Reshape(x[0], {3, -1})); }},
+       [](const Values& x) {
+         return Exp(Reshape(x[0], {3, -1}));
+       }},
       {"transpose",
        {{2, 3, 2}},
        [](const Values& x) { return Exp(Transpose(x[0], 0, -1)); }},
@@ -251,7 +262,9 @@ const std::vector<Case>& Cases() {
        [](const Values& x) { return Unsqueeze(x[0], -1) * x[0]; }},
       {"expand",
        {{3, 1}},
-       [](const Values& x) { return Expand(x[0], {2, 3, 2}); }},
+       [](const Values& x) {
+         return Expand(x[0], {2, 3, 2});
+       }},
       {"slice",
        {{5, 2}},
        [](const Values& x) { return Exp(Slice(x[0], 0, 1, -1)); }},
@@ -264,7 +277,9 @@ const std::vector<Case>& Cases() {
       {"slice of nothing",
        {{4}},
        [](const Values& x) { return Slice(x[0], 0, 9, 2) + Sum(x[0]); }},
-      {"select", {{3, 2}}, [](const Values& x) {
+      {"select",
+       {{3, 2}},
+       [](const Values& x) {
          return Select(x[0], 0, -1) * Select(x[0], 0, 1);
        }},
       {"select of columns",
@@ -290,26 +305,34 @@ const std::vector<Case>& Cases() {
       {"contiguous",
        {{2, 3}},
        [](const Values& x) { return Contiguous(T(x[0])); }},
-      {"to and fro", {{3}}, [](const Values& x) {
-         const Tensor there = To(x[0], OtherDevice(x[0].device()));
-         return To(there * there, x[0].device()) * x[0];
+      {"to and fro",
+       {{3}},
+       [](const Values& x) {
+         const Tensor copy = To(x[0], OtherDevice(x[0].device()));
+         return To(copy * copy, x[0].device()) * x[0];
        }},
-      {"copy in place", {{3}, {2, 3}}, [](const Values& x) {
+      {"copy in place",
+       {{3}, {2, 3}},
+       [](const Values& x) {
          Tensor y = x[1] * 2;
          CopyTo(x[0], y);  // broadcast
          return y * x[1];
        }},
       {"cat",
        {{2, 1}, {2, 0}, {2, 2}},
-       [](const Values& x) { return Cat({x[0], x[1], x[2], x[0]}, 1); }},
-      {"stack", {{2}, {2}}, [](const Values& x) {
+       [](const Values& x) {
+         return Cat({x[0], x[1], x[2], x[0]}, 1);
+       }},
+      {"stack",
+       {{2}, {2}},
+       [](const Values& x) {
          return Stack({x[0], x[1]}, -1);
        }},
       {"gather",
        {{2, 3}},
        [](const Values& x) {
-         return Exp(Gather(x[0], 1, Index({2, 2, 0, 1}, {2, 2},
-                                          x[0].device())));
+         return Exp(
+             Gather(x[0], 1, Index({2, 2, 0, 1}, {2, 2}, x[0].device())));
        }},
       {"gather, another dimension",
        {{2, 3}},
@@ -372,7 +395,8 @@ const std::vector<Case>& Cases() {
        {{2}},
        [](const Values& x) {
          const Device device = x[0].device();
-         const Tensor images = Reshape(Arange(8, device, DType::kFloat64), {2, 2, 2});
+         const Tensor images =
+             Reshape(Arange(8, device, DType::kFloat64), {2, 2, 2});
          const Tensor ones = Ones({2}, device, DType::kFloat64);
          return BatchNorm(images, x[0], ones, Clone(ones), Clone(ones), true);
        }},
@@ -384,8 +408,8 @@ const std::vector<Case>& Cases() {
       {"index_add",
        {{3, 2}, {4, 2}},
        [](const Values& x) {
-         return Exp(IndexAdd(x[0], 0, Index({2, 0, 2, 2}, {4}, x[0].device()),
-                             x[1]));
+         return Exp(
+             IndexAdd(x[0], 0, Index({2, 0, 2, 2}, {4}, x[0].device()), x[1]));
        }},
       {"scatter_add",
        {{2, 3}, {2, 2}},
@@ -411,8 +435,8 @@ const std::vector<Case>& Cases() {
          const Tensor ones = Ones({2}, x[0].device(), DType::kFloat64);
          return SlopesOf(
              [&] {
-               return Exp(BatchNorm(x[0], x[1], x[2], Clone(ones), Clone(ones),
-                                    true));
+               return Exp(
+                   BatchNorm(x[0], x[1], x[2], Clone(ones), Clone(ones), true));
              },
              x);
        }},
@@ -443,25 +467,38 @@ const std::vector<Case>& Cases() {
          z /= x[1];
          return z * x[0];
        }},
-      {"filled in place", {{3}}, [](const Values& x) {
+      {"filled in place",
+       {{3}},
+       [](const Values& x) {
          Tensor y = x[0] * 2;
          FillInPlace(y, 7);
          return y * x[0];
        }},
-      {"a sum that begins with a constant", {{3}}, [](const Values& x) {
+      {"a sum that begins with a constant",
+       {{3}},
+       [](const Values& x) {
          Tensor y = ZerosLike(x[0]);
          y += x[0];
          y += Exp(x[0]);
          return y;
        }},
   };
+}
+
+const std::vector<Case>& Cases() {
+  static const auto& cases = *new std::vector<Case>([] {
+    std::vector<Case> all = UnaryFunctions();
+    for (Case& one : OtherFunctions()) all.push_back(std::move(one));
+    return all;
+  }());
   return cases;
 }
 
 // Distinct, unevenly spaced numbers, none near 0 or another.
-std::vector<double> DistinctValues(std::int64_t count, Case::Domain domain,
+std::vector<double> DistinctValues(const Case& one, const Shape& shape,
                                    std::mt19937& random,
                                    std::vector<double>& unused) {
+  if (!one.values.empty()) return one.values;
   if (unused.empty()) {
     std::uniform_real_distribution<double> jitter(0, 0.02);
     for (int i = 0; i < 64; ++i)
@@ -469,8 +506,8 @@ std::vector<double> DistinctValues(std::int64_t count, Case::Domain domain,
     std::shuffle(unused.begin(), unused.end(), random);
   }
   std::vector<double> values;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const bool negative = domain == Case::kAll && random() % 2 == 0;
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    const bool negative = one.domain == Domain::kAll && random() % 2 == 0;
     values.push_back(negative ? -unused.back() : unused.back());
     unused.pop_back();
   }
@@ -503,8 +540,7 @@ void CheckGradients(const Case& one, Device device, Placement placement) {
   };
   Values inputs;
   for (std::size_t i = 0; i < one.shapes.size(); ++i) {
-    numbers.push_back(
-        DistinctValues(one.shapes[i].numel(), one.domain, random, unused));
+    numbers.push_back(DistinctValues(one, one.shapes[i], random, unused));
     inputs.push_back(place(i));
   }
   GradientTape tape(inputs);
@@ -558,8 +594,7 @@ void CheckSecondGradients(const Case& one, Device device) {
   std::vector<std::vector<double>> numbers;
   Values inputs;
   for (const Shape& shape : one.shapes) {
-    numbers.push_back(
-        DistinctValues(shape.numel(), one.domain, random, unused));
+    numbers.push_back(DistinctValues(one, shape, random, unused));
     inputs.push_back(FromVector<double>(numbers.back(), shape, device));
   }
   GradientTape outer(inputs);
@@ -675,26 +710,10 @@ TEST_P(GradientRulesTest, WhatIsNotReadMayBeOverwritten) {
   struct OneCase {
     const char* name;
     bool reads_result, reads_a, reads_b;
-    Tensor (*f)(const Tensor& a, const Tensor& b);
+    std::function<Tensor(const Tensor& a, const Tensor& b)> f;
   };
   using T = Tensor;
-  const OneCase cases[] = {
-      {"neg", false, false, false, [](const T& a, const T&) { return -a; }},
-      {"abs", false, true, false, [](const T& a, const T&) { return Abs(a); }},
-      {"relu", true, false, false,
-       [](const T& a, const T&) { return Relu(a); }},
-      {"square", false, true, false,
-       [](const T& a, const T&) { return Square(a); }},
-      {"exp", true, false, false, [](const T& a, const T&) { return Exp(a); }},
-      {"log", false, true, false, [](const T& a, const T&) { return Log(a); }},
-      {"sqrt", true, false, false,
-       [](const T& a, const T&) { return Sqrt(a); }},
-      {"tanh", true, false, false,
-       [](const T& a, const T&) { return Tanh(a); }},
-      {"sigmoid", true, false, false,
-       [](const T& a, const T&) { return Sigmoid(a); }},
-      {"gelu", false, true, false,
-       [](const T& a, const T&) { return Gelu(a); }},
+  std::vector<OneCase> cases = {
       {"add", false, false, false,
        [](const T& a, const T& b) { return a + b; }},
       {"mul", false, true, true, [](const T& a, const T& b) { return a * b; }},
@@ -726,6 +745,14 @@ TEST_P(GradientRulesTest, WhatIsNotReadMayBeOverwritten) {
          return IndexAdd(a, 0, Index({1, 0}, {2}, a.device()), b);
        }},
   };
+  for (const UnaryCase& one : UnaryCases()) {
+    cases.push_back({one.name, one.gradient_reads == GradientReads::kResult,
+                     one.gradient_reads == GradientReads::kOperand, false,
+                     [op = one.op](const T& a, const T&) {
+                       return Apply(UnaryPrimitive(op), {&a},
+                                    SourceLocation::Current());
+                     }});
+  }
   for (const OneCase& one : cases) {
     for (int what = 0; what < 3; ++what) {
       SCOPED_TRACE(std::string(one.name) + ", " + std::to_string(what));

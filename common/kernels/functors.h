@@ -163,10 +163,7 @@ struct ConvertTo {
 
 // ---- Of two operands.
 
-// The base of functors to which the order of the operands does not matter.
-struct Commutative {};
-
-struct Add : Commutative {
+struct Add {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
     using W = internal::WrappingT<T>;
@@ -182,7 +179,7 @@ struct Subtract {
   }
 };
 
-struct Multiply : Commutative {
+struct Multiply {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
     using W = internal::WrappingT<T>;
@@ -292,7 +289,7 @@ struct PowerOfFloat {
 };
 
 // NaN if either operand is NaN.
-struct Maximum : Commutative {
+struct Maximum {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
     const T larger = a > b ? a : b;  // b if either is NaN
@@ -300,7 +297,7 @@ struct Maximum : Commutative {
   }
 };
 
-struct Minimum : Commutative {
+struct Minimum {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
     const T smaller = a < b ? a : b;
@@ -310,14 +307,14 @@ struct Minimum : Commutative {
 
 // The comparisons: 1 or 0.
 
-struct Equal : Commutative {
+struct Equal {
   template <typename T>
   D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
     return a == b ? 1 : 0;
   }
 };
 
-struct NotEqual : Commutative {
+struct NotEqual {
   template <typename T>
   D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
     return a != b ? 1 : 0;

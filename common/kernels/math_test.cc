@@ -1,11 +1,18 @@
 #include "common/kernels/math.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <string>
+#include <tuple>
 #include <vector>
 
+#include "common/kernels/functors.h"
+#include "common/kernels/op_tables.h"
+#include "common/kernels/testing/unary_cases.h"
 #include "gtest/gtest.h"
 
 namespace d2l::kernels::math {
@@ -13,90 +20,6 @@ namespace {
 
 constexpr float kInfinityF = std::numeric_limits<float>::infinity();
 constexpr float kNanF = std::numeric_limits<float>::quiet_NaN();
-
-// The functions, with the same function in more precision: double for float,
-// long double for double.
-
-template <typename R>
-R SigmoidReference(R x) {
-  // The form that neither cancels nor overflows.
-  const R e = std::exp(-std::fabs(x));
-  return (x < 0 ? e : R{1}) / (R{1} + e);
-}
-
-struct ExpCase {
-  template <typename T>
-  static T Apply(T x) {
-    return Exp(x);
-  }
-  template <typename R>
-  static R Reference(R x) {
-    return std::exp(x);
-  }
-  static constexpr double kMaxUlps = 1;
-};
-
-struct LogCase {
-  template <typename T>
-  static T Apply(T x) {
-    return Log(x);
-  }
-  template <typename R>
-  static R Reference(R x) {
-    return std::log(x);
-  }
-  static constexpr double kMaxUlps = 1;
-};
-
-struct TanhCase {
-  template <typename T>
-  static T Apply(T x) {
-    return Tanh(x);
-  }
-  template <typename R>
-  static R Reference(R x) {
-    return std::tanh(x);
-  }
-  static constexpr double kMaxUlps = 2;
-};
-
-struct SigmoidCase {
-  template <typename T>
-  static T Apply(T x) {
-    return Sigmoid(x);
-  }
-  template <typename R>
-  static R Reference(R x) {
-    return SigmoidReference(x);
-  }
-  static constexpr double kMaxUlps = 2;
-};
-
-struct GeluCase {
-  template <typename T>
-  static T Apply(T x) {
-    return Gelu(x);
-  }
-  template <typename R>
-  static R Reference(R x) {
-    // -infinity gives the limit.
-    if (x < -std::numeric_limits<R>::max()) return R{0};
-    return x * R{0.5} * std::erfc(-x / std::sqrt(R{2}));
-  }
-  static constexpr double kMaxUlps = 7;
-};
-
-struct NdtrCase {
-  template <typename T>
-  static T Apply(T x) {
-    return Ndtr(x);
-  }
-  template <typename R>
-  static R Reference(R x) {
-    return R{0.5} * std::erfc(-x / std::sqrt(R{2}));
-  }
-  static constexpr double kMaxUlps = 7;
-};
 
 // The distance from the true value in units of T's last place there. Infinity
 // counts as the number that would follow the largest one.
@@ -138,12 +61,34 @@ struct Worst {
   T argument = 0;
 };
 
-template <typename Case>
-class MathTest : public testing::Test {};
+// Rows of the table of functions of one operand: their functors, compared with
+// the formulas of testing/unary_cases.h.
+template <typename Row>
+class MathTest : public testing::Test {
+ protected:
+  using F = typename Row::Functor;
+  static const UnaryCase& Case() {
+    return UnaryCases()[static_cast<std::size_t>(Row::op)];
+  }
+  // A result that is the nearest number is off by half a unit.
+  static double MaxUlps() { return std::max(Case().ulps, 0.5); }
+};
 
-using Cases =
-    testing::Types<ExpCase, LogCase, TanhCase, SigmoidCase, GeluCase, NdtrCase>;
-TYPED_TEST_SUITE(MathTest, Cases, );
+struct RowName {
+  template <typename Row>
+  static std::string GetName(int) {
+    return OpName(Row::op);
+  }
+};
+
+template <typename Tuple>
+struct TypesOf;
+template <typename... Row>
+struct TypesOf<const std::tuple<Row...>> {
+  using type = testing::Types<Row...>;
+};
+using Rows = TypesOf<decltype(OpTable<UnaryOp>::kRows)>::type;
+TYPED_TEST_SUITE(MathTest, Rows, RowName);
 
 TYPED_TEST(MathTest, FloatsOfAllMagnitudes) {
   Worst<float> worst;
@@ -151,10 +96,10 @@ TYPED_TEST(MathTest, FloatsOfAllMagnitudes) {
   constexpr std::uint64_t kStride = 4099;
   for (std::uint64_t i = 0; i < std::uint64_t{1} << 32; i += kStride) {
     const float x = internal::FromBits<float>(static_cast<std::uint32_t>(i));
-    worst.Add(x, TypeParam::Apply(x),
-              TypeParam::Reference(static_cast<double>(x)));
+    worst.Add(x, typename TestFixture::F()(x),
+              TestFixture::Case().formula(static_cast<double>(x)));
   }
-  EXPECT_LE(worst.ulps, TypeParam::kMaxUlps)
+  EXPECT_LE(worst.ulps, TestFixture::MaxUlps())
       << testing::PrintToString(worst.argument);
 }
 
@@ -166,10 +111,10 @@ TYPED_TEST(MathTest, DoublesOfAllMagnitudes) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 1000000; ++i) {
     const double x = internal::FromBits<double>(random());
-    worst.Add(x, TypeParam::Apply(x),
-              TypeParam::Reference(static_cast<long double>(x)));
+    worst.Add(x, typename TestFixture::F()(x),
+              TestFixture::Case().precise(static_cast<long double>(x)));
   }
-  EXPECT_LE(worst.ulps, TypeParam::kMaxUlps)
+  EXPECT_LE(worst.ulps, TestFixture::MaxUlps())
       << testing::PrintToString(worst.argument);
 }
 
@@ -185,42 +130,43 @@ TYPED_TEST(MathTest, DoublesOfInterest) {
     for (double center : {0.0, 1.0}) {
       for (int i = 0; i < 50000; ++i) {
         const double x = center + scale * uniform(random);
-        worst.Add(x, TypeParam::Apply(x),
-                  TypeParam::Reference(static_cast<long double>(x)));
+        worst.Add(x, typename TestFixture::F()(x),
+                  TestFixture::Case().precise(static_cast<long double>(x)));
       }
     }
   }
-  EXPECT_LE(worst.ulps, TypeParam::kMaxUlps)
+  EXPECT_LE(worst.ulps, TestFixture::MaxUlps())
       << testing::PrintToString(worst.argument);
 }
 
 TYPED_TEST(MathTest, NanGivesNan) {
+  const typename TestFixture::F f;
   for (float sign : {1.0f, -1.0f}) {
-    EXPECT_TRUE(std::isnan(TypeParam::Apply(std::copysign(kNanF, sign))));
-    EXPECT_TRUE(std::isnan(
-        TypeParam::Apply(static_cast<double>(std::copysign(kNanF, sign)))));
+    const float nan = std::copysign(kNanF, sign);
+    EXPECT_TRUE(std::isnan(f(nan)));
+    EXPECT_TRUE(std::isnan(f(static_cast<double>(nan))));
   }
 }
 
 // Loops that the compiler vectorises.
-template <typename Case, typename T>
+template <typename F, typename T>
 void Plain(const T* in, T* out, int n) {
-  for (int i = 0; i < n; ++i) out[i] = Case::Apply(in[i]);
+  for (int i = 0; i < n; ++i) out[i] = F()(in[i]);
 }
 
 #if defined(__x86_64__)
-template <typename Case, typename T>
+template <typename F, typename T>
 __attribute__((target("avx2,fma"))) void Avx2(const T* in, T* out, int n) {
-  for (int i = 0; i < n; ++i) out[i] = Case::Apply(in[i]);
+  for (int i = 0; i < n; ++i) out[i] = F()(in[i]);
 }
 
-template <typename Case, typename T>
+template <typename F, typename T>
 __attribute__((target("avx2,fma,avx512f,avx512vl,avx512dq,avx512bw"))) void
 Avx512(const T* in, T* out, int n) {
-  for (int i = 0; i < n; ++i) out[i] = Case::Apply(in[i]);
+  for (int i = 0; i < n; ++i) out[i] = F()(in[i]);
 }
 
-template <typename Case, typename T>
+template <typename F, typename T>
 void ExpectVectorsGiveTheSameBits() {
   constexpr int kSize = 40003;  // odd: the loop's remainder counts, too
   std::mt19937_64 random(13);
@@ -238,7 +184,7 @@ void ExpectVectorsGiveTheSameBits() {
   in[2] = static_cast<T>(-kInfinityF);
   in[3] = T{0};
   in[4] = -T{0};
-  Plain<Case>(in.data(), expected.data(), kSize);
+  Plain<F>(in.data(), expected.data(), kSize);
   const auto expect_same = [&] {
     for (int i = 0; i < kSize; ++i) {
       // NaN may differ in their bits.
@@ -248,23 +194,23 @@ void ExpectVectorsGiveTheSameBits() {
     }
   };
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    Avx2<Case>(in.data(), got.data(), kSize);
+    Avx2<F>(in.data(), got.data(), kSize);
     expect_same();
   }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw")) {
     got.assign(kSize, T{0});
-    Avx512<Case>(in.data(), got.data(), kSize);
+    Avx512<F>(in.data(), got.data(), kSize);
     expect_same();
   }
 }
 
 TYPED_TEST(MathTest, VectorsOfFloatsGiveTheSameBits) {
-  ExpectVectorsGiveTheSameBits<TypeParam, float>();
+  ExpectVectorsGiveTheSameBits<typename TestFixture::F, float>();
 }
 TYPED_TEST(MathTest, VectorsOfDoublesGiveTheSameBits) {
-  ExpectVectorsGiveTheSameBits<TypeParam, double>();
+  ExpectVectorsGiveTheSameBits<typename TestFixture::F, double>();
 }
 #endif  // defined(__x86_64__)
 

@@ -1,14 +1,18 @@
 // The operations of each family of kernels: a row for each, with its name, its
-// functor and the dtypes it takes.
+// functor, the dtypes it takes and what an element costs.
 //
 //   OpName(UnaryOp::kGelu);                          // "gelu"
 //   OpNamed<UnaryOp>("gelu");                        // UnaryOp::kGelu
 //   OpTakes(UnaryOp::kGelu, DType::kInt64);          // false
+//   OpFlop(UnaryOp::kNegative);                      // 1
 //   ResultDType(BinaryOp::kEqual, DType::kFloat32);  // DType::kUInt8
 //
 // Both back ends make their loops from these rows, so an operation is an
 // enumerator and a row: it has a loop for every dtype that its row names, and
 // for others the kernels throw. Constants and pure functions.
+//
+// The functors are only declared here. functors.h defines them, for the loops
+// alone, so that an edit of a functor compiles nothing else.
 
 #ifndef D2L_COMMON_KERNELS_OP_TABLES_H_
 #define D2L_COMMON_KERNELS_OP_TABLES_H_
@@ -18,10 +22,8 @@
 #include <cstdint>
 #include <optional>
 #include <tuple>
-#include <type_traits>
 
 #include "absl/strings/string_view.h"
-#include "common/kernels/functors.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels {
@@ -32,18 +34,26 @@ constexpr bool Contains(DTypes dtypes, DType dtype) {
   return dtypes == DTypes::kAny || IsFloatingPoint(dtype);
 }
 
-// F: the functor, or void where the family has none.
-template <typename Op, typename F, DTypes kTaken>
+// F: the functor, or void where the family has none. flop: the floating-point
+// operations that an element takes (OpCost in ops/primitive/primitive.h).
+template <auto kOp, typename F, DTypes kTaken>
 struct OpRow {
   using Functor = F;
+  static constexpr auto op = kOp;
   static constexpr DTypes kDTypes = kTaken;
-  Op op;
   const char* name;
+  int flop;
 };
 
-template <typename F, DTypes kTaken = DTypes::kAny, typename Op>
-constexpr OpRow<Op, F, kTaken> Row(Op op, const char* name) {
-  return {op, name};
+template <auto kOp, typename F, DTypes kTaken = DTypes::kAny>
+constexpr OpRow<kOp, F, kTaken> Row(const char* name, int flop) {
+  return {name, flop};
+}
+
+// A row of a family without functors, whose primitives count their operations.
+template <auto kOp, DTypes kTaken = DTypes::kAny>
+constexpr OpRow<kOp, void, kTaken> Row(const char* name) {
+  return {name, 0};
 }
 
 // OpTable<Op>::kRows: a tuple of the rows, in the order of the enumerators.
@@ -67,19 +77,40 @@ enum class UnaryOp {
   kCount,
 };
 
+// What the functions of math.h take, step by step; comparisons can go on beside
+// them. A polynomial of n coefficients takes a fused multiplication and
+// addition for each but the first.
+constexpr int PolynomialFlop(int n) { return 2 * (n - 1); }
+// The exponent 3, what is left of x 4, its polynomial and 4, the scale 2.
+inline constexpr int kExpFlop = 3 + 4 + PolynomialFlop(5) + 4 + 2;
+// x = 2^e (1 + f), log(2) e + f, the rest.
+inline constexpr int kLogFlop = 3 + 4 + PolynomialFlop(9) + 2 + 5;
+// Near zero; far from it, by exp, whose scale is one factor.
+inline constexpr int kTanhFlop =
+    2 + PolynomialFlop(5) + 2 + 1 + (kExpFlop - 1) + 3;
+// e^(-x^2/2) to the last place, times the other polynomial, of a quotient.
+inline constexpr int kNormalTailFlop =
+    4 + kExpFlop + 3 + 4 + PolynomialFlop(10) + 3;
+
 template <>
 struct OpTable<UnaryOp> {
-  static constexpr auto kRows = std::make_tuple(
-      Row<Negative>(UnaryOp::kNegative, "neg"), Row<Abs>(UnaryOp::kAbs, "abs"),
-      Row<Relu>(UnaryOp::kRelu, "relu"),
-      Row<Square>(UnaryOp::kSquare, "square"),
-      Row<Exp, DTypes::kFloatingPoint>(UnaryOp::kExp, "exp"),
-      Row<Log, DTypes::kFloatingPoint>(UnaryOp::kLog, "log"),
-      Row<Sqrt, DTypes::kFloatingPoint>(UnaryOp::kSqrt, "sqrt"),
-      Row<Tanh, DTypes::kFloatingPoint>(UnaryOp::kTanh, "tanh"),
-      Row<Sigmoid, DTypes::kFloatingPoint>(UnaryOp::kSigmoid, "sigmoid"),
-      Row<Ndtr, DTypes::kFloatingPoint>(UnaryOp::kNdtr, "ndtr"),
-      Row<Gelu, DTypes::kFloatingPoint>(UnaryOp::kGelu, "gelu"));
+  static constexpr auto kRows = std::tuple{
+      Row<UnaryOp::kNegative, struct Negative>("neg", 1),
+      Row<UnaryOp::kAbs, struct Abs>("abs", 1),
+      Row<UnaryOp::kRelu, struct Relu>("relu", 1),
+      Row<UnaryOp::kSquare, struct Square>("square", 1),
+      Row<UnaryOp::kExp, struct Exp, DTypes::kFloatingPoint>("exp", kExpFlop),
+      Row<UnaryOp::kLog, struct Log, DTypes::kFloatingPoint>("log", kLogFlop),
+      Row<UnaryOp::kSqrt, struct Sqrt, DTypes::kFloatingPoint>("sqrt", 1),
+      Row<UnaryOp::kTanh, struct Tanh, DTypes::kFloatingPoint>("tanh",
+                                                               kTanhFlop),
+      Row<UnaryOp::kSigmoid, struct Sigmoid, DTypes::kFloatingPoint>(
+          "sigmoid", kExpFlop + 4),
+      Row<UnaryOp::kNdtr, struct Ndtr, DTypes::kFloatingPoint>(
+          "ndtr", kNormalTailFlop + 1),
+      Row<UnaryOp::kGelu, struct Gelu, DTypes::kFloatingPoint>(
+          "gelu", kNormalTailFlop + 1),
+  };
 };
 
 // ---- Functions of two operands of one dtype.
@@ -110,27 +141,28 @@ enum class BinaryOp {
 
 template <>
 struct OpTable<BinaryOp> {
-  static constexpr auto kRows =
-      std::make_tuple(Row<Add>(BinaryOp::kAdd, "add"),
-                      Row<Subtract>(BinaryOp::kSubtract, "sub"),
-                      Row<Multiply>(BinaryOp::kMultiply, "mul"),
-                      Row<Divide>(BinaryOp::kDivide, "div"),
-                      Row<FloorDivide>(BinaryOp::kFloorDivide, "floor_divide"),
-                      Row<Power>(BinaryOp::kPow, "pow"),
-                      Row<Maximum>(BinaryOp::kMaximum, "maximum"),
-                      Row<Minimum>(BinaryOp::kMinimum, "minimum"),
-                      Row<Equal>(BinaryOp::kEqual, "eq"),
-                      Row<NotEqual>(BinaryOp::kNotEqual, "ne"),
-                      Row<Less>(BinaryOp::kLess, "lt"),
-                      Row<LessEqual>(BinaryOp::kLessEqual, "le"),
-                      Row<Greater>(BinaryOp::kGreater, "gt"),
-                      Row<GreaterEqual>(BinaryOp::kGreaterEqual, "ge"),
-                      Row<ReluGradient, DTypes::kFloatingPoint>(
-                          BinaryOp::kReluGradient, "relu_backward"),
-                      Row<TanhGradient, DTypes::kFloatingPoint>(
-                          BinaryOp::kTanhGradient, "tanh_backward"),
-                      Row<SigmoidGradient, DTypes::kFloatingPoint>(
-                          BinaryOp::kSigmoidGradient, "sigmoid_backward"));
+  static constexpr auto kRows = std::tuple{
+      Row<BinaryOp::kAdd, struct Add>("add", 1),
+      Row<BinaryOp::kSubtract, struct Subtract>("sub", 1),
+      Row<BinaryOp::kMultiply, struct Multiply>("mul", 1),
+      Row<BinaryOp::kDivide, struct Divide>("div", 1),
+      Row<BinaryOp::kFloorDivide, struct FloorDivide>("floor_divide", 1),
+      Row<BinaryOp::kPow, struct Power>("pow", 1),
+      Row<BinaryOp::kMaximum, struct Maximum>("maximum", 1),
+      Row<BinaryOp::kMinimum, struct Minimum>("minimum", 1),
+      Row<BinaryOp::kEqual, struct Equal>("eq", 1),
+      Row<BinaryOp::kNotEqual, struct NotEqual>("ne", 1),
+      Row<BinaryOp::kLess, struct Less>("lt", 1),
+      Row<BinaryOp::kLessEqual, struct LessEqual>("le", 1),
+      Row<BinaryOp::kGreater, struct Greater>("gt", 1),
+      Row<BinaryOp::kGreaterEqual, struct GreaterEqual>("ge", 1),
+      Row<BinaryOp::kReluGradient, struct ReluGradient, DTypes::kFloatingPoint>(
+          "relu_backward", 1),
+      Row<BinaryOp::kTanhGradient, struct TanhGradient, DTypes::kFloatingPoint>(
+          "tanh_backward", 3),
+      Row<BinaryOp::kSigmoidGradient, struct SigmoidGradient,
+          DTypes::kFloatingPoint>("sigmoid_backward", 3),
+  };
 };
 
 // ---- Reductions.
@@ -141,11 +173,13 @@ enum class ReduceOp { kSum, kMean, kMax, kMin, kArgMax };
 
 template <>
 struct OpTable<ReduceOp> {
-  static constexpr auto kRows = std::make_tuple(
-      Row<void>(ReduceOp::kSum, "sum"),
-      Row<void, DTypes::kFloatingPoint>(ReduceOp::kMean, "mean"),
-      Row<void>(ReduceOp::kMax, "amax"), Row<void>(ReduceOp::kMin, "amin"),
-      Row<void>(ReduceOp::kArgMax, "argmax"));
+  static constexpr auto kRows = std::tuple{
+      Row<ReduceOp::kSum>("sum"),
+      Row<ReduceOp::kMean, DTypes::kFloatingPoint>("mean"),
+      Row<ReduceOp::kMax>("amax"),
+      Row<ReduceOp::kMin>("amin"),
+      Row<ReduceOp::kArgMax>("argmax"),
+  };
 };
 
 // ---- Random numbers.
@@ -155,10 +189,11 @@ enum class RandomOp { kUniform, kNormal, kInteger };
 
 template <>
 struct OpTable<RandomOp> {
-  static constexpr auto kRows = std::make_tuple(
-      Row<void, DTypes::kFloatingPoint>(RandomOp::kUniform, "rand"),
-      Row<void, DTypes::kFloatingPoint>(RandomOp::kNormal, "randn"),
-      Row<void>(RandomOp::kInteger, "randint"));
+  static constexpr auto kRows = std::tuple{
+      Row<RandomOp::kUniform, DTypes::kFloatingPoint>("rand"),
+      Row<RandomOp::kNormal, DTypes::kFloatingPoint>("randn"),
+      Row<RandomOp::kInteger>("randint"),
+  };
 };
 
 // ---- Look-ups in the tables.
@@ -176,10 +211,11 @@ struct OpInfo {
   Op op;
   const char* name;
   DTypes dtypes;
+  int flop;
 };
 template <typename Op>
 inline constexpr auto kOpInfos = TableOf<Op>([](auto row) {
-  return OpInfo<Op>{row.op, row.name, row.kDTypes};
+  return OpInfo<Op>{row.op, row.name, row.kDTypes, row.flop};
 });
 
 namespace internal {
@@ -201,17 +237,6 @@ static_assert(IsComplete<ReduceOp>(static_cast<int>(ReduceOp::kArgMax) + 1),
               "OpTable<ReduceOp>: a row for each ReduceOp, in their order");
 static_assert(IsComplete<RandomOp>(static_cast<int>(RandomOp::kInteger) + 1),
               "OpTable<RandomOp>: a row for each RandomOp, in their order");
-
-inline constexpr auto kBinaryResults = TableOf<BinaryOp>([](auto row) {
-  return ByDType([](auto x) {
-    using Functor = typename decltype(row)::Functor;
-    return DTypeOf<decltype(Functor()(x, x))>::value;
-  });
-});
-
-inline constexpr auto kCommutes = TableOf<BinaryOp>([](auto row) {
-  return std::is_base_of_v<Commutative, typename decltype(row)::Functor>;
-});
 
 }  // namespace internal
 
@@ -235,10 +260,21 @@ constexpr bool OpTakes(Op op, DType dtype) {
   return Contains(kOpInfos<Op>[static_cast<std::size_t>(op)].dtypes, dtype);
 }
 
+// The floating-point operations that an element takes.
+template <typename Op>
+constexpr int OpFlop(Op op) {
+  return kOpInfos<Op>[static_cast<std::size_t>(op)].flop;
+}
+
+constexpr bool IsComparison(BinaryOp op) {
+  return op >= BinaryOp::kEqual && op <= BinaryOp::kGreaterEqual;
+}
+
 // The dtype of the result for operands of `dtype`.
 constexpr DType ResultDType(BinaryOp op, DType dtype) {
-  return internal::kBinaryResults[static_cast<std::size_t>(op)]
-                                 [static_cast<std::size_t>(dtype)];
+  if (IsComparison(op)) return DType::kUInt8;
+  return op == BinaryOp::kDivide && !IsFloatingPoint(dtype) ? DType::kFloat32
+                                                            : dtype;
 }
 constexpr DType ResultDType(ReduceOp op, DType dtype) {
   if (op == ReduceOp::kArgMax) return DType::kInt64;
@@ -248,11 +284,13 @@ constexpr DType ResultDType(ReduceOp op, DType dtype) {
 
 // Whether the order of the operands does not matter.
 constexpr bool Commutes(BinaryOp op) {
-  return internal::kCommutes[static_cast<std::size_t>(op)];
+  return op == BinaryOp::kAdd || op == BinaryOp::kMultiply ||
+         op == BinaryOp::kMaximum || op == BinaryOp::kMinimum ||
+         op == BinaryOp::kEqual || op == BinaryOp::kNotEqual;
 }
 
-// The same comparison, of the operands in the other order, for kGreater and
-// kGreaterEqual, which have no loops. Other operations are returned unchanged.
+// kGreater and kGreaterEqual have no loops: this is their comparison of the
+// operands in the other order. Other operations are returned unchanged.
 constexpr BinaryOp WithoutGreater(BinaryOp op) {
   if (op == BinaryOp::kGreater) return BinaryOp::kLess;
   return op == BinaryOp::kGreaterEqual ? BinaryOp::kLessEqual : op;

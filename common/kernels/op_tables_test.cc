@@ -1,9 +1,11 @@
 #include "common/kernels/op_tables.h"
 
+#include <cstddef>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
+#include "common/kernels/testing/unary_cases.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -35,6 +37,17 @@ TYPED_TEST(OpTablesTest, NamesLeadBackToTheOperation) {
   EXPECT_EQ(OpNamed<TypeParam>("no such operation"), std::nullopt);
 }
 
+TEST(OpTables, EveryFunctionOfOneOperandIsTested) {
+  std::size_t next = 0;
+  for (const OpInfo<UnaryOp>& info : kOpInfos<UnaryOp>) {
+    ASSERT_LT(next, UnaryCases().size())
+        << info.name << " has no entry in testing/unary_cases.cc";
+    EXPECT_STREQ(UnaryCases()[next++].name, info.name)
+        << "testing/unary_cases.cc lacks an entry, or has another order";
+  }
+  EXPECT_EQ(next, UnaryCases().size());
+}
+
 TEST(OpTables, SayWhatOperationsTakeAndGive) {
   EXPECT_FALSE(OpTakes(UnaryOp::kGelu, DType::kInt64));
   EXPECT_FALSE(OpTakes(ReduceOp::kMean, DType::kUInt8));
@@ -46,6 +59,8 @@ TEST(OpTables, SayWhatOperationsTakeAndGive) {
               IsFloatingPoint(dtype) ? dtype : DType::kFloat32);
     EXPECT_EQ(ResultDType(ReduceOp::kArgMax, dtype), DType::kInt64);
   }
+  EXPECT_EQ(OpFlop(UnaryOp::kNegative), 1);
+  EXPECT_GT(OpFlop(UnaryOp::kGelu), OpFlop(UnaryOp::kExp));
   EXPECT_TRUE(Commutes(BinaryOp::kMaximum));
   EXPECT_FALSE(Commutes(BinaryOp::kSubtract));
 }

@@ -216,7 +216,7 @@ Tensor& ApplyBinaryInPlace(BinaryOp op, Tensor& x, const Operand& y) {
 
 }  // namespace
 
-// A function of each row of op_tables.h that users call.
+// A function for each row of op_tables.h that users call.
 #define D2L_BINARY(Function, kOp)                       \
   Tensor Function(const Operand& a, const Operand& b) { \
     return ApplyBinary(BinaryOp::kOp, a, b);            \
@@ -225,9 +225,10 @@ Tensor& ApplyBinaryInPlace(BinaryOp op, Tensor& x, const Operand& y) {
   Tensor& Function(Tensor& x, const Operand& y) {   \
     return ApplyBinaryInPlace(BinaryOp::kOp, x, y); \
   }
-#define D2L_UNARY(Function, kOp)                          \
-  Tensor Function(const Tensor& x, SourceLocation at) {   \
-    return Apply(UnaryPrimitive(UnaryOp::kOp), {&x}, at); \
+// The name of the function is that of the enumerator.
+#define D2L_UNARY(Function)                                       \
+  Tensor Function(const Tensor& x, SourceLocation at) {           \
+    return Apply(UnaryPrimitive(UnaryOp::k##Function), {&x}, at); \
   }
 
 D2L_BINARY(operator+, kAdd)
@@ -250,15 +251,15 @@ D2L_BINARY_IN_PLACE(operator-=, kSubtract)
 D2L_BINARY_IN_PLACE(operator*=, kMultiply)
 D2L_BINARY_IN_PLACE(operator/=, kDivide)
 
-D2L_UNARY(Abs, kAbs)
-D2L_UNARY(Relu, kRelu)
-D2L_UNARY(Square, kSquare)
-D2L_UNARY(Exp, kExp)
-D2L_UNARY(Log, kLog)
-D2L_UNARY(Sqrt, kSqrt)
-D2L_UNARY(Tanh, kTanh)
-D2L_UNARY(Sigmoid, kSigmoid)
-D2L_UNARY(Gelu, kGelu)
+D2L_UNARY(Abs)
+D2L_UNARY(Relu)
+D2L_UNARY(Square)
+D2L_UNARY(Exp)
+D2L_UNARY(Log)
+D2L_UNARY(Sqrt)
+D2L_UNARY(Tanh)
+D2L_UNARY(Sigmoid)
+D2L_UNARY(Gelu)
 
 Tensor operator-(const Operand& x) {
   if (x.tensor() == nullptr) ThrowNoTensor("neg", x.at());

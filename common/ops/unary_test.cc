@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/source_location.h"
+#include "common/kernels/op_tables.h"
+#include "common/kernels/testing/unary_cases.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
 #include "common/ops/elementwise.h"
+#include "common/ops/primitive/primitives.h"
 #include "common/ops/read.h"
 #include "common/ops/testing/testing.h"
 #include "common/ops/views.h"
@@ -25,74 +29,26 @@ using ::testing::HasSubstr;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct UnaryCase {
-  const char* name;
-  Tensor (*op)(const Tensor& x);
-  void (*in_place)(const Tensor& x);  // null if there is none
-  // One of the two is set: `exact`, if double rounds once; otherwise `precise`,
-  // with more precision than float64.
-  double (*exact)(double x);
-  long double (*precise)(long double x);
-  double ulps = 0;
-  bool positive = false;
+using kernels::OpTakes;
+using kernels::UnaryCase;
+using kernels::UnaryCases;
 
-  bool Takes(DType dtype) const {
-    return (exact != nullptr && !positive) || IsFloatingPoint(dtype);
-  }
-};
-
-long double GeluReference(long double x) {
-  // The limit of -infinity, where the formula gives NaN.
-  if (x < -std::numeric_limits<double>::max()) return -0.0L;
-  return x * 0.5L * std::erfc(-x / std::sqrt(2.0L));
+Tensor Call(const UnaryCase& c, const Tensor& x) {
+  return Apply(UnaryPrimitive(c.op), {&x}, SourceLocation::Current());
 }
-
-using X = const Tensor&;
-const UnaryCase kUnaryCases[] = {
-    {"neg", [](X x) { return -x; }, nullptr, [](double x) { return -x; },
-     nullptr},
-    {"abs", [](X x) { return Abs(x); },
-     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kAbs, x); },
-     [](double x) { return std::fabs(x); }, nullptr},
-    {"relu", [](X x) { return Relu(x); },
-     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kRelu, x); },
-     [](double x) { return x < 0 ? 0 : x; }, nullptr},
-    {"square", [](X x) { return Square(x); }, nullptr,
-     [](double x) { return x * x; }, nullptr},
-    {"sqrt", [](X x) { return Sqrt(x); },
-     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kSqrt, x); },
-     [](double x) { return std::sqrt(x); }, nullptr, 0, /*positive=*/true},
-    {"exp", [](X x) { return Exp(x); },
-     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kExp, x); }, nullptr,
-     [](long double x) { return std::exp(x); }, 1},
-    {"log", [](X x) { return Log(x); },
-     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kLog, x); }, nullptr,
-     [](long double x) { return std::log(x); }, 1, /*positive=*/true},
-    {"tanh", [](X x) { return Tanh(x); },
-     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kTanh, x); }, nullptr,
-     [](long double x) { return std::tanh(x); }, 2},
-    {"sigmoid", [](X x) { return Sigmoid(x); },
-     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kSigmoid, x); }, nullptr,
-     [](long double x) { return 1 / (1 + std::exp(-x)); }, 2},
-    {"gelu", [](X x) { return Gelu(x); }, nullptr, nullptr, GeluReference, 7},
-};
 
 std::vector<double> Reference(const UnaryCase& c,
                               const std::vector<double>& values) {
   std::vector<double> result;
   result.reserve(values.size());
-  for (const double value : values) {
-    result.push_back(c.exact != nullptr
-                         ? c.exact(value)
-                         : static_cast<double>(c.precise(value)));
-  }
+  for (const double value : values) result.push_back(c.Exact(value));
   return result;
 }
 
 std::vector<double> UnaryValues(const UnaryCase& c, std::int64_t count,
                                 DType dtype) {
   std::vector<double> values = RandomValues(count, dtype);
-  if (c.positive) {
+  if (c.domain == kernels::Domain::kPositive) {
     for (double& value : values) value = std::fabs(value);
   }
   return values;
@@ -101,9 +57,9 @@ std::vector<double> UnaryValues(const UnaryCase& c, std::int64_t count,
 class UnaryTest : public DeviceTest {};
 
 TEST_P(UnaryTest, AllShapesAndPlacements) {
-  for (const UnaryCase& c : kUnaryCases) {
+  for (const UnaryCase& c : UnaryCases()) {
     for (const DType dtype : kAllDTypes) {
-      if (!c.Takes(dtype)) continue;
+      if (!OpTakes(c.op, dtype)) continue;
       for (const Shape& shape :
            {Shape{}, Shape{1}, Shape{0}, Shape{3, 0, 2}, Shape{1003},
             Shape{5, 7}, Shape{2, 3, 4, 5}, Shape{7, 1, 3}}) {
@@ -112,7 +68,7 @@ TEST_P(UnaryTest, AllShapesAndPlacements) {
               UnaryValues(c, shape.numel(), dtype);
           const Tensor x = Place(values, shape, device(), dtype, placement);
           EXPECT_TRUE(
-              Matches(c.op(x), shape, dtype, Reference(c, values), c.ulps))
+              Matches(Call(c, x), shape, dtype, Reference(c, values), c.ulps))
               << c.name << " " << PlacementName(placement);
           EXPECT_EQ(ValuesOf(x), values) << "the input has changed";
         }
@@ -122,14 +78,14 @@ TEST_P(UnaryTest, AllShapesAndPlacements) {
 }
 
 TEST_P(UnaryTest, LargeTensors) {
-  for (const UnaryCase& c : kUnaryCases) {
+  for (const UnaryCase& c : UnaryCases()) {
     for (const DType dtype : kFloatDTypes) {
       const std::vector<double> values = UnaryValues(c, 331 * 317, dtype);
       for (const Placement placement :
            {Placement::kContiguous, Placement::kTransposed}) {
         const Tensor x = Place(values, {331, 317}, device(), dtype, placement);
-        EXPECT_TRUE(
-            Matches(c.op(x), {331, 317}, dtype, Reference(c, values), c.ulps))
+        EXPECT_TRUE(Matches(Call(c, x), {331, 317}, dtype, Reference(c, values),
+                            c.ulps))
             << c.name << " " << PlacementName(placement);
       }
     }
@@ -137,21 +93,21 @@ TEST_P(UnaryTest, LargeTensors) {
 }
 
 TEST_P(UnaryTest, AnExpandedOperand) {
-  for (const UnaryCase& c : kUnaryCases) {
+  for (const UnaryCase& c : UnaryCases()) {
     const std::vector<double> row = UnaryValues(c, 7, DType::kFloat32);
     std::vector<double> expected = Reference(c, row);
     const std::vector<double> one = expected;
     for (int i = 1; i < 5; ++i) {
       expected.insert(expected.end(), one.begin(), one.end());
     }
-    EXPECT_TRUE(Matches(c.op(Expand(Place(row, {7}, device()), {5, 7})), {5, 7},
-                        DType::kFloat32, expected, c.ulps))
+    EXPECT_TRUE(Matches(Call(c, Expand(Place(row, {7}, device()), {5, 7})),
+                        {5, 7}, DType::kFloat32, expected, c.ulps))
         << c.name;
   }
 }
 
 TEST_P(UnaryTest, NanInfinityAndTheEdgesOfTheRange) {
-  for (const UnaryCase& c : kUnaryCases) {
+  for (const UnaryCase& c : UnaryCases()) {
     for (const DType dtype : kFloatDTypes) {
       const bool single = dtype == DType::kFloat32;
       const double largest = single ? std::numeric_limits<float>::max()
@@ -163,9 +119,10 @@ TEST_P(UnaryTest, NanInfinityAndTheEdgesOfTheRange) {
           smallest, -smallest, 1e-3,       -1e-3, 88,  -88, 90,  -100,
           -104,     700,       -745,       710,   20,  -20, 1e30};
       if (!single) values.push_back(1e300);
+      values.insert(values.end(), c.points.begin(), c.points.end());
       for (double& value : values) value = RoundTo(dtype, value);
       const Shape shape = {static_cast<std::int64_t>(values.size())};
-      EXPECT_TRUE(Matches(c.op(Place(values, shape, device(), dtype)), shape,
+      EXPECT_TRUE(Matches(Call(c, Place(values, shape, device(), dtype)), shape,
                           dtype, Reference(c, values), c.ulps))
           << c.name << " " << DTypeName(dtype);
     }
@@ -175,13 +132,13 @@ TEST_P(UnaryTest, NanInfinityAndTheEdgesOfTheRange) {
 }
 
 TEST_P(UnaryTest, OtherDTypesAreRefusedAtTheCall) {
-  for (const UnaryCase& c : kUnaryCases) {
-    if (c.exact != nullptr && !c.positive) continue;
+  for (const UnaryCase& c : UnaryCases()) {
+    if (OpTakes(c.op, DType::kInt64)) continue;
     for (const DType dtype : {DType::kInt64, DType::kUInt8}) {
       for (const Placement placement : kPlacements) {
         const Tensor x = RandomTensor({5, 7}, device(), dtype, placement);
         try {
-          c.op(x);
+          Call(c, x);
           ADD_FAILURE() << c.name << " took a tensor of " << dtype;
         } catch (const std::invalid_argument& error) {
           EXPECT_THAT(
@@ -198,17 +155,16 @@ TEST_P(UnaryTest, OtherDTypesAreRefusedAtTheCall) {
 // ---- In place.
 
 TEST_P(UnaryTest, InPlaceWritesTheViewAndNothingElse) {
-  for (const UnaryCase& c : kUnaryCases) {
-    if (c.in_place == nullptr) continue;
+  for (const UnaryCase& c : UnaryCases()) {
     for (const DType dtype : kAllDTypes) {
-      if (!c.Takes(dtype)) continue;
+      if (!OpTakes(c.op, dtype)) continue;
       for (const Placement placement : kPlacements) {
         const std::vector<double> values = UnaryValues(c, 35, dtype);
         const Tensor x = Place(values, {5, 7}, device(), dtype, placement);
         const Tensor memory = MemoryOf(x);
         const std::vector<double> before = ValuesOf(memory);
         const std::uint64_t version = x.version();
-        c.in_place(x);
+        ApplyUnaryInPlace(c.op, x);
         EXPECT_EQ(x.version(), version + 1);
         EXPECT_EQ(memory.version(), x.version());
         EXPECT_TRUE(Matches(memory, memory.shape(), dtype,

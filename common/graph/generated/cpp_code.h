@@ -20,9 +20,10 @@
 //   }
 //
 // A function computes one strip of a region (strips.h): `memory` is where the
-// strip begins in each argument and result. Exp, log, tanh, sigmoid, gelu and
-// conversions to integers are calls of the kernels' own loops, between loops of
-// the cheap operations: one loop for several calls runs out of registers.
+// strip begins in each argument and result. Operations without a formula among
+// the cheap ones (Forms in cpp_code.cc), such as exp, and conversions to
+// integers are calls of the kernels' own loops, between loops of the cheap
+// ones: one loop for several calls runs out of registers.
 //
 // Results are bit for bit those of the kernels if the source is compiled with
 // CppFlags(); but the sign and the payload of a NaN are those of either

@@ -27,14 +27,14 @@ namespace HWY_NAMESPACE {
 // replaces kScalarVector.
 using LoopsOfDType = std::array<LoopFn, 3>;
 
-template <typename F, typename T>
+template <BinaryOp kOp, typename F, typename T>
 constexpr LoopsOfDType LoopsOf() {
   using Out = decltype(F()(T{}, T{}));
+  static_assert(ResultDType(kOp, DTypeOf<T>::value) == DTypeOf<Out>::value);
   LoopsOfDType loops = {Loop2<Out, F, VectorOf<T>, VectorOf<T>>, nullptr,
                         Loop2<Out, F, VectorOf<T>, ScalarOf<T>>};
-  if constexpr (!std::is_base_of_v<Commutative, F>) {
+  if constexpr (!Commutes(kOp))
     loops[1] = Loop2<Out, F, ScalarOf<T>, VectorOf<T>>;
-  }
   return loops;
 }
 
@@ -48,7 +48,7 @@ constexpr auto kBinaryLoops = TableOf<BinaryOp>([](auto row) {
                   !Contains(Row::kDTypes, DTypeOf<T>::value)) {
       return {};
     } else {
-      return LoopsOf<F, T>();
+      return LoopsOf<Row::op, F, T>();
     }
   });
 });

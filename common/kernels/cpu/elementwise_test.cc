@@ -24,6 +24,7 @@
 #include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
+#include "common/kernels/testing/unary_cases.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 #include "gmock/gmock.h"
@@ -141,53 +142,12 @@ Out BinaryFormula(BinaryOp op, T a, T b) {
 }
 
 template <typename T>
-T UnaryFormula(UnaryOp op, T a) {
+T UnaryFormula(const UnaryCase& one, T a) {
   if constexpr (std::is_integral_v<T>) {
-    const __int128 x = a;
-    switch (op) {
-      case UnaryOp::kNegative:
-        return Wrapped<T>(-x);
-      case UnaryOp::kAbs:
-        return Wrapped<T>(x < 0 ? -x : x);
-      case UnaryOp::kRelu:
-        return std::max(a, T{0});
-      case UnaryOp::kSquare:
-        return Wrapped<T>(x * x);
-      default:
-        break;
-    }
+    return Wrapped<T>(one.integer(a));
   } else {
-    const long double x = a;
-    switch (op) {
-      case UnaryOp::kNegative:
-        return -a;
-      case UnaryOp::kAbs:
-        return std::abs(a);
-      case UnaryOp::kRelu:
-        return a > 0 || std::isnan(a) ? a : T{0};
-      case UnaryOp::kSquare:
-        return a * a;
-      case UnaryOp::kExp:
-        return static_cast<T>(std::exp(x));
-      case UnaryOp::kLog:
-        return static_cast<T>(std::log(x));
-      case UnaryOp::kSqrt:
-        return static_cast<T>(std::sqrt(x));
-      case UnaryOp::kTanh:
-        return static_cast<T>(std::tanh(x));
-      case UnaryOp::kSigmoid:
-        return static_cast<T>(1 / (1 + std::exp(-x)));
-      case UnaryOp::kNdtr:
-        return static_cast<T>(0.5L * std::erfc(-x / std::sqrt(2.0L)));
-      case UnaryOp::kGelu:
-        if (std::isinf(x) && x < 0) return T{0};  // the limit
-        return static_cast<T>(x * 0.5L * std::erfc(-x / std::sqrt(2.0L)));
-      case UnaryOp::kCount:
-        break;
-    }
+    return static_cast<T>(one.Exact(a));
   }
-  ADD_FAILURE() << "no formula for operation " << static_cast<int>(op);
-  return a;
 }
 
 template <typename To, typename From>
@@ -437,8 +397,8 @@ const StridedLayout* Collapsed(StridedLayout& layout, int inputs) {
 TEST_P(ElementwiseTest, UnaryOfEveryTypeAndLayout) {
   ForEachDType([&](auto zero) {
     using T = decltype(zero);
-    for (const auto& [op, name, dtypes] : kOpInfos<UnaryOp>) {
-      if (!Contains(dtypes, DTypeOf<T>::value)) continue;
+    for (const UnaryCase& one : UnaryCases()) {
+      if (!OpTakes(one.op, DTypeOf<T>::value)) continue;
       for (const LayoutCase& layout : LayoutCases()) {
         TestInput<T> in(layout.shape, layout.a,
                         [&] { return RandomNumber<T>(random_); });
@@ -446,13 +406,13 @@ TEST_P(ElementwiseTest, UnaryOfEveryTypeAndLayout) {
         StridedLayout strided = {layout.shape, layout.out, {layout.a}};
         const StridedLayout* collapsed = Collapsed(strided, 1);
         Enqueue(stream(), OpLabel("test"),
-                UnaryArgs{op, DTypeOf<T>::value, layout.shape.numel(),
+                UnaryArgs{one.op, DTypeOf<T>::value, layout.shape.numel(),
                           out.data(), in.first, collapsed});
         stream().Synchronize();
-        Check<T>(out, layout, 7, std::string(layout.name) + ", " + name,
-                 [&, op = op](int64_t i) {
+        Check<T>(out, layout, one.ulps,
+                 std::string(layout.name) + ", " + one.name, [&](int64_t i) {
                    return UnaryFormula(
-                       op, in.first[Offset(layout.shape, layout.a, i)]);
+                       one, in.first[Offset(layout.shape, layout.a, i)]);
                  });
       }
     }

@@ -4,12 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/kernels/op_tables.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/primitives.h"
 
 namespace d2l {
 namespace {
+
+using kernels::kExpFlop;
+using kernels::PolynomialFlop;
 
 std::int64_t BytesOf(const Tensor& x) {
   std::int64_t bytes = static_cast<std::int64_t>(DTypeSize(x.dtype()));
@@ -33,36 +37,6 @@ OpCost Whole(Inputs inputs, const Tensor& output, std::int64_t flop) {
   return cost;
 }
 
-// Of a polynomial of so many coefficients: a fused multiplication and addition
-// for each but the first.
-constexpr std::int64_t Polynomial(std::int64_t n) { return 2 * (n - 1); }
-
-// The functions of math.h, step by step; comparisons can go on beside them.
-// Exp: the exponent 3, what is left of x 4, its polynomial and 4, the scale 2.
-// The tail of the normal distribution: e^(-x^2/2) to the last place, times the
-// other polynomial, of a quotient.
-constexpr std::int64_t kExp = 3 + 4 + Polynomial(5) + 4 + 2;
-constexpr std::int64_t kNormalTail = 4 + kExp + 3 + 4 + Polynomial(10) + 3;
-
-std::int64_t FlopOf(kernels::UnaryOp op) {
-  using kernels::UnaryOp;
-  switch (op) {
-    case UnaryOp::kExp:
-      return kExp;
-    case UnaryOp::kLog:  // x = 2^e (1 + f), log(2) e + f, the rest
-      return 3 + 4 + Polynomial(9) + 2 + 5;
-    case UnaryOp::kTanh:  // near zero; far, by exp, whose scale is one factor
-      return 2 + Polynomial(5) + 2 + 1 + (kExp - 1) + 3;
-    case UnaryOp::kSigmoid:
-      return kExp + 4;
-    case UnaryOp::kNdtr:
-    case UnaryOp::kGelu:
-      return kNormalTail + 1;
-    default:
-      return 1;
-  }
-}
-
 // Philox's four words are of nineteen products of 32 by 32 bits: two in each of
 // ten rounds, one in the first, as the other is of zero. Each is as wide as two
 // lanes, in which a multiplication and an addition could be done: four. What
@@ -71,9 +45,9 @@ constexpr std::int64_t kPhiloxWord = 19 * 4 / 4;
 
 // Box and Muller's two normals of two words: the uniforms 3, the logarithm, the
 // root, sine and cosine of the same square, two products.
-constexpr std::int64_t kTwoNormals = 3 + (1 + Polynomial(10) + 3) + 1 +
-                                     (1 + Polynomial(5) + 1) +
-                                     (Polynomial(5) + 3) + 2;
+constexpr std::int64_t kTwoNormals = 3 + (1 + PolynomialFlop(10) + 3) + 1 +
+                                     (1 + PolynomialFlop(5) + 1) +
+                                     (PolynomialFlop(5) + 3) + 2;
 
 // Two for each element of a convolution's output y and each of a kernel.
 std::int64_t ConvolutionFlop(const Tensor& y, const Shape& weight) {
@@ -95,16 +69,16 @@ OpCost Primitive::Cost(Inputs inputs, const Tensor& output) const {
     return Whole(inputs, output, flop);                                      \
   }
 
-D2L_COST(UnaryPrimitive, FlopOf(op) * out)
-D2L_COST(BinaryPrimitive, out)
+D2L_COST(UnaryPrimitive, kernels::OpFlop(op) * out)
+D2L_COST(BinaryPrimitive, kernels::OpFlop(op) * out)
 D2L_COST(WherePrimitive, out)
 D2L_COST(AxpbyPrimitive, 3 * out)
 D2L_COST(ReducePrimitive, n)
 // The largest, the difference from it, its exp, their sum, the quotient.
-D2L_COST(SoftmaxPrimitive, (kExp + 4) * out)
+D2L_COST(SoftmaxPrimitive, (kExpFlop + 4) * out)
 // As softmax, without the quotient; softmax, times the gradient.
-D2L_COST(CrossEntropyPrimitive, (kExp + 3) * n)
-D2L_COST(CrossEntropyBackwardPrimitive, (kExp + 5) * out)
+D2L_COST(CrossEntropyPrimitive, (kExpFlop + 3) * n)
+D2L_COST(CrossEntropyBackwardPrimitive, (kExpFlop + 5) * out)
 // The sum; the difference from the mean, its square, their sum.
 D2L_COST(BatchNormStatisticsPrimitive, 4 * n)
 // (x - mean) * factor + bias.

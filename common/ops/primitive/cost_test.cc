@@ -278,6 +278,19 @@ int FlopOf(kernels::UnaryOp op) {
   return static_cast<int>(c.flop);
 }
 
+int FlopOf(kernels::BinaryOp op) {
+  using kernels::BinaryOp;
+  Counter c;
+  if (op == BinaryOp::kTanhGradient) {
+    c.Flop(1), c.Flop(1), c.Flop(1);  // y * y, 1 - that, dy * that
+  } else if (op == BinaryOp::kSigmoidGradient) {
+    c.Flop(1), c.Flop(1), c.Flop(1);  // 1 - y, that * y, dy * that
+  } else {
+    c.Flop(1);
+  }
+  return static_cast<int>(c.flop);
+}
+
 // philox.h for float: whole blocks.
 void CheckRandom(kernels::RandomOp op, Sizes& sizes) {
   const Tensor x = sizes.Make({sizes.Size(), 4});
@@ -323,9 +336,9 @@ std::map<std::string, Check> Checks() {
   });
   AddFamily<BinaryOp>(&checks, [](BinaryOp op, Sizes& sizes) {
     CheckElementwise(BinaryPrimitive(op, BinaryPrimitive::Which::kNone, 0),
-                     sizes, 2, 1);
+                     sizes, 2, FlopOf(op));
     CheckElementwise(BinaryPrimitive(op, BinaryPrimitive::Which::kFirst, 2),
-                     sizes, 1, 1);
+                     sizes, 1, FlopOf(op));
   });
   AddFamily<RandomOp>(
       &checks, [](RandomOp op, Sizes& sizes) { CheckRandom(op, sizes); });

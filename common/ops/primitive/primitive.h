@@ -55,7 +55,8 @@ using Attribute = std::pair<std::string, std::string>;
 using Inputs = absl::Span<const Tensor* const>;
 
 // The least work that an operation needs, whatever its kernel does. Its rules
-// are in cost.cc.
+// are in cost.cc; an element-wise operation's count is in its row of
+// kernels/op_tables.h.
 //
 // flop: additions, multiplications, divisions and comparisons, one each; so a
 // multiplication and an addition are two. Functions such as exp count as their
