@@ -105,6 +105,14 @@ def count_result(label, result, counts):
         counts.passed += 1
 
 
+def why_left_out(tags):
+    """Why a build leaves a target with these tags out."""
+    needs = [tag[len("needs:"):] for tag in tags if tag.startswith("needs:")]
+    if needs:
+        return "needs " + ", ".join(needs)
+    return "only built with --config=" + ("fuzz" if "fuzz" in tags else "cuda")
+
+
 class Events:
     """The results of tests in the events of one bazel run."""
 
@@ -122,8 +130,7 @@ class Events:
                 label, aborted = ident["label"], event.get("aborted", {})
                 if aborted.get("reason") == "SKIPPED":
                     if label in self.tests:
-                        config = "fuzz" if "fuzz" in self.tests[label] else "cuda"
-                        counts.skip(label, "only built with --config=" + config)
+                        counts.skip(label, why_left_out(self.tests[label]))
                 elif not event.get("completed", {}).get("success"):
                     counts.fail(label, "does not build")
             elif kind == "testResult":

@@ -78,8 +78,11 @@ class CountTests(unittest.TestCase):
             configured("//:f", tags=["fuzz"]), completed("//:f", aborted={"reason": "SKIPPED"}),
             configured("//:g"), completed("//:g", completed={}),
             configured("//:h"), completed("//:h", completed={"success": True}),
-            self.result("//:h", "", "TIMEOUT"), self.result("//:i", ""), exit_code=1)
-        self.assertEqual(totals, "1 2 1\n")
+            self.result("//:h", "", "TIMEOUT"), self.result("//:i", ""),
+            configured("//:j", kind="script_test rule", tags=["needs:a library"]),
+            completed("//:j", aborted={"reason": "SKIPPED"}), exit_code=1)
+        self.assertEqual(totals, "1 2 2\n")
+        self.assertIn("SKIPPED  //:j: needs a library\n", said)
         self.assertIn("only built with --config=fuzz", said)
         self.assertIn("//:g: does not build", said)
         self.assertIn("//:h: TIMEOUT, outside of its test cases", said)
