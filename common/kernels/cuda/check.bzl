@@ -4,6 +4,9 @@ EMULATION_COPTS = [
     "-xc++",  # .cu
     "-fno-strict-aliasing",  # vectors of elements, as in CUDA
     "-Wno-unknown-pragmas",  # unroll
+
+    # A thread loads the elements that it has, and stores the results of these alone.
+    "-Wno-maybe-uninitialized",
 ]
 
 # Calls around every load and store, from which check_hooks.cc makes findings: each
