@@ -33,9 +33,9 @@ using Gradient = Tensor (*)(T);
 
 constexpr Reads kA = ReadsInput(0), kB = ReadsInput(1), kY = kReadsOutput;
 
-template <typename Row, std::size_t kRows, typename Op>
-const Row* Find(const Row (&rows)[kRows], Op op) {
-  for (const Row& row : rows) {
+template <typename RuleRow, std::size_t kRows, typename Op>
+const RuleRow* Find(const RuleRow (&rows)[kRows], Op op) {
+  for (const RuleRow& row : rows) {
     if (row.op == op) return &row;
   }
   return nullptr;
@@ -50,15 +50,17 @@ Tensor FromResult(T t) {
 
 // The density of the normal distribution at a.
 Tensor Density(T t) {
-  return t.at(Exp(t.at(t.a * t.a) * -0.5, t.at)) *
-         (1 / std::sqrt(2 * 3.14159265358979323846));
+  const Tensor square = t.a * t.a;
+  const Tensor power = Exp(t.at(square) * -0.5, t.at);
+  return t.at(power) * (1 / std::sqrt(2 * 3.14159265358979323846));
 }
 
 Tensor GeluGradient(T t) {
   // Not y / a, which loses the derivatives near 0.
   const Tensor cdf =
       Apply(UnaryPrimitive(UnaryOp::kNdtr), {t.a.tensor()}, t.at);
-  return t.dy * (t.at(cdf) + t.a * Density(t));
+  const Tensor slope = t.at(cdf) + t.a * Density(t);
+  return t.dy * slope;
 }
 
 Tensor AbsGradient(T t) {
@@ -89,7 +91,8 @@ Tensor PowBaseGradient(T t) {
   if (t.b.tensor() == nullptr) {
     const double power = t.b.scalar().To<double>();
     if (power == 0) return ZerosLike(*t.dy.tensor(), t.at);
-    return t.dy * (t.at(Pow(t.a, power - 1)) * power);
+    const Tensor slope = t.at(Pow(t.a, power - 1)) * power;
+    return t.dy * slope;
   }
   const Tensor slope = t.b * Pow(t.a, t.b - 1);
   return Where(t.b == 0, 0, t.dy * slope, t.at);
@@ -101,8 +104,17 @@ Tensor PowExponentGradient(T t) {
     const Tensor dx = t.dy * (t.y * std::log(base));
     return base == 0 ? Where(t.b >= 0, 0, dx, t.at) : dx;
   }
-  const Tensor constant = t.at(t.a == 0) * (t.b >= 0);
-  return Where(constant, 0, t.dy * (t.y * Log(*t.a.tensor(), t.at)), t.at);
+  const Tensor base_is_zero = t.a == 0;
+  const Tensor is_constant = t.at(base_is_zero) * (t.b >= 0);
+  const Tensor slope = t.y * Log(*t.a.tensor(), t.at);
+  return Where(is_constant, 0, t.dy * slope, t.at);
+}
+
+// Of a / b, for b: -(dy (a / b) / b).
+Tensor DivisorGradient(T t) {
+  const Tensor product = t.dy * (t.a / t.b);
+  const Tensor quotient = t.at(product) / t.b;
+  return -t.at(quotient);
 }
 
 // The gradient of a maximum or minimum for an operand that is not chosen where
@@ -113,7 +125,18 @@ Tensor UnlessBeaten(T t) {
                Where(t.a == t.b, t.dy / 2, t.dy, t.at), t.at);
 }
 
-Tensor Same(T t) { return *t.dy.tensor(); }
+// Of the gradient a of a result, times the slope there, for the result b. The
+// slopes are 1 - b b for tanh, and (1 - b) b for the sigmoid.
+Tensor TanhSlopeGradient(T t) {
+  const Tensor slope = t.b * -2;
+  return t.dy * (t.a * slope);
+}
+Tensor SigmoidSlopeGradient(T t) {
+  const Tensor slope = t.at(1) - t.b * 2;
+  return t.dy * (t.a * slope);
+}
+
+Tensor PassOn(T t) { return *t.dy.tensor(); }
 
 // The gradient of one of two operands. Without a function it is zeros.
 struct Part {
@@ -125,14 +148,14 @@ constexpr struct {
   BinaryOp op;
   Part a, b;
 } kBinaryRows[] = {
-    {BinaryOp::kAdd, {0, Same}, {0, Same}},
-    {BinaryOp::kSubtract, {0, Same}, {0, [](T t) { return -t.dy; }}},
+    {BinaryOp::kAdd, {0, PassOn}, {0, PassOn}},
+    {BinaryOp::kSubtract, {0, PassOn}, {0, [](T t) { return -t.dy; }}},
     {BinaryOp::kMultiply,
      {kB, [](T t) { return t.dy * t.b; }},
      {kA, [](T t) { return t.dy * t.a; }}},
     {BinaryOp::kDivide,
      {kB, [](T t) { return t.dy / t.b; }},
-     {kA | kB, [](T t) { return -t.at(t.at(t.dy * (t.a / t.b)) / t.b); }}},
+     {kA | kB, DivisorGradient}},
     {BinaryOp::kPow,
      {kA | kB, PowBaseGradient},
      {kA | kB | kY, PowExponentGradient}},
@@ -147,10 +170,10 @@ constexpr struct {
      {0, nullptr}},
     {BinaryOp::kTanhGradient,
      {kB, FromResult<BinaryOp::kTanhGradient, &Terms::b>},
-     {kA | kB, [](T t) { return t.dy * (t.a * (t.b * -2)); }}},
+     {kA | kB, TanhSlopeGradient}},
     {BinaryOp::kSigmoidGradient,
      {kB, FromResult<BinaryOp::kSigmoidGradient, &Terms::b>},
-     {kA | kB, [](T t) { return t.dy * (t.a * (t.at(1) - t.b * 2)); }}},
+     {kA | kB, SigmoidSlopeGradient}},
 };
 
 Reads UnaryReads(const Primitive& primitive, int) {
@@ -274,7 +297,8 @@ Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
       // equals nothing, all are NaN.
       const Tensor equal = at(op.input(0)) == Reshape(op.output(), kept, at);
       const Tensor chosen = To(equal, dy.dtype(), at);
-      return at(at(share) * chosen) / Sum(chosen, primitive.dims, true, at);
+      const Tensor shares = at(share) * chosen;
+      return at(shares) / Sum(chosen, primitive.dims, /*keepdim=*/true, at);
     }
     case ReduceOp::kArgMax:
       break;
@@ -373,8 +397,8 @@ Tensor PutInZeros(const Tensor& x, const Shape& shape, int dim,
   for (int i = 0; i < shape.rank(); ++i) {
     if (i != dim) (i < dim ? outer : inner) *= shape[i];
   }
-  const auto zeros = [&](const Shape& of) {
-    return Zeros(of, x.device(), x.dtype(), at);
+  const auto zeros = [&](const Shape& size) {
+    return Zeros(size, x.device(), x.dtype(), at);
   };
   const std::int64_t count = x.size(dim);
   Tensor y = Reshape(x, {outer, count, inner}, at);

@@ -25,7 +25,13 @@ void AddNnGradientRules(GradientRules& rules);
 void AddCheckpointRule(GradientRules& rules);
 
 // Operands that name the line of the forward operation. An operator takes its
-// line from its first operand: at(dy) * y.
+// line from its first operand, so that one has to be such an operand:
+//
+//   const Tensor product = at(dy) * y;
+//   return at(product) / x;
+//
+// An operand does not own its tensor: a tensor that two statements use needs a
+// name.
 class Line {
  public:
   explicit Line(const ForwardOp& op) : at_(op.at) {}

@@ -368,8 +368,8 @@ GradientTape::Gradient GradientTape::Recorder::Give(int watched) {
   if (!sum.defined())
     return {watched, ZerosLike(watched_[watched], gone_back_)};
   const Tensor dense = Contiguous(sum, gone_back_);
-  const bool own = taken_.insert(dense.storage()->id()).second;
-  return {watched, own ? dense : Clone(dense, gone_back_)};
+  const bool is_first = taken_.insert(dense.storage()->id()).second;
+  return {watched, is_first ? dense : Clone(dense, gone_back_)};
 }
 
 void GradientTape::Recorder::GoBack(const Node& node, const Tensor& dy) {

@@ -64,12 +64,12 @@ class GradientTape {
   // the loss does not depend on it. Once: the tape records nothing afterwards.
   std::vector<Tensor> Backward(const Tensor& loss,
                                SourceLocation at = SourceLocation::Current());
-  // The same for Sum(y * gradient). gradient: that of the final result with
-  // respect to y, with y's shape.
+  // The gradients of Sum(y * gradient), likewise. gradient: that of the final
+  // result with respect to y, with y's shape.
   std::vector<Tensor> Backward(const Tensor& y, const Tensor& gradient,
                                SourceLocation at = SourceLocation::Current());
 
-  // The same in parts: after Begin, each Next continues the backward pass until
+  // Backward in parts: after Begin, each Next continues the backward pass until
   // all operations for one more gradient are enqueued, and returns it, for
   // example to send it while the others are computed. Returns each once, then
   // nullopt. Do not write to a gradient before that.
@@ -86,8 +86,8 @@ class GradientTape {
   const std::unique_ptr<Recorder> recorder_;
 };
 
-// The same values in the same memory, as a constant to this thread's tapes
-// (torch.Tensor.detach).
+// A tensor with x's values, in x's memory, which is a constant to this thread's
+// tapes (torch.Tensor.detach).
 Tensor Detach(const Tensor& x, SourceLocation at = SourceLocation::Current());
 
 }  // namespace d2l

@@ -23,7 +23,7 @@
 namespace d2l {
 namespace {
 
-using Row = std::vector<double>;  // of derivatives, or of values
+using Numbers = std::vector<double>;  // of derivatives, or of values
 
 constexpr int kWatched = 9;  // elements, of two tensors
 
@@ -51,11 +51,11 @@ class RandomProgram {
  public:
   // watched: the values of the two tensors. constants: with parts that are
   // detached, or made under a guard.
-  RandomProgram(unsigned seed, const Row& watched, bool constants,
+  RandomProgram(unsigned seed, const Numbers& watched, bool constants,
                 Device device)
       : random_(seed), constants_(constants), device_(device) {
-    const auto own = [](int i) {
-      Row slopes(kWatched);
+    const auto unit_slopes = [](int i) {
+      Numbers slopes(kWatched);
       slopes[i] = 1;
       return slopes;
     };
@@ -64,7 +64,7 @@ class RandomProgram {
       if (i == 6) AddMemory({3});
       Handle& x = handles_.back();
       values_[x.memory][i % 6] = watched[i];
-      slopes_[x.family][i % 6] = own(i);
+      slopes_[x.family][i % 6] = unit_slopes(i);
     }
     for (Handle& x : handles_) Write(x);
     for (const Shape& shape : {Shape{2, 3}, Shape{3}, Shape{4, 3}}) {
@@ -86,13 +86,13 @@ class RandomProgram {
 
   void Run() {
     const int steps = 3 + Below(8);
-    for (int i = 0; i < steps; ++i) Step();
+    for (int i = 0; i < steps; ++i) AddStep();
   }
 
   // A sum of some tensors, and its derivatives.
-  std::pair<Tensor, Row> Loss() {
+  std::pair<Tensor, Numbers> Loss() {
     Tensor loss;
-    Row slopes(kWatched);
+    Numbers slopes(kWatched);
     for (int i = 0; i <= Below(3); ++i) {
       const Handle& x = Any();
       const double weight = Number();
@@ -122,7 +122,7 @@ class RandomProgram {
   int Below(int end) { return static_cast<int>(random_() % end); }
   double Number() { return (Below(2) ? 1 : -1) * (0.4 + 0.01 * Below(100)); }
   Handle& Any() { return handles_[Below(static_cast<int>(handles_.size()))]; }
-  static void Add(Row& sum, const Row& x, double factor) {
+  static void Add(Numbers& sum, const Numbers& x, double factor) {
     for (int i = 0; i < kWatched; ++i) sum[i] += factor * x[i];
   }
 
@@ -131,7 +131,7 @@ class RandomProgram {
     handles_.push_back({x, static_cast<int>(values_.size()),
                         static_cast<int>(slopes_.size()), PlacesOf(x)});
     values_.emplace_back(x.numel());
-    slopes_.emplace_back(x.numel(), Row(kWatched));
+    slopes_.emplace_back(x.numel(), Numbers(kWatched));
   }
 
   // Gives the tensor the values.
@@ -141,7 +141,7 @@ class RandomProgram {
   }
 
   int NewFamily(int memory) {
-    slopes_.emplace_back(values_[memory].size(), Row(kWatched));
+    slopes_.emplace_back(values_[memory].size(), Numbers(kWatched));
     return static_cast<int>(slopes_.size()) - 1;
   }
 
@@ -300,8 +300,8 @@ class RandomProgram {
   }
 
   struct Result {
-    Row values;
-    std::vector<Row> slopes;
+    Numbers values;
+    std::vector<Numbers> slopes;
   };
   Result Calculate(const Operation& op, const Handle& a, const Handle& b) {
     Result result;
@@ -323,7 +323,7 @@ class RandomProgram {
     }
   }
 
-  void Step() {
+  void AddStep() {
     std::optional<NoGradGuard> guard;
     if (constants_ && Below(6) == 0) {
       guard.emplace();
@@ -346,15 +346,15 @@ class RandomProgram {
   std::mt19937 random_;
   const bool constants_;
   const Device device_;
-  std::vector<Row> values_;               // of a memory, by place
-  std::vector<std::vector<Row>> slopes_;  // of a family, by place
+  std::vector<Numbers> values_;               // of a memory, by place
+  std::vector<std::vector<Numbers>> slopes_;  // of a family, by place
   std::vector<Handle> handles_;
   std::string text_;
 };
 
-Row SomeNumbers(unsigned seed) {
+Numbers SomeNumbers(unsigned seed) {
   std::mt19937 random(seed);
-  Row numbers;
+  Numbers numbers;
   for (int i = 0; i < kWatched; ++i) {
     numbers.push_back((i % 2 ? 1 : -1) *
                       (0.3 + 1e-3 * static_cast<double>(random() % 1000)));
@@ -362,7 +362,7 @@ Row SomeNumbers(unsigned seed) {
   return numbers;
 }
 
-void ExpectNear(const Row& got, const Row& expected, double tolerance) {
+void ExpectNear(const Numbers& got, const Numbers& expected, double tolerance) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_NEAR(got[i], expected[i], tolerance * (1 + std::abs(expected[i])))
@@ -370,8 +370,8 @@ void ExpectNear(const Row& got, const Row& expected, double tolerance) {
   }
 }
 
-Row Concatenated(const std::vector<Tensor>& tensors) {
-  Row all;
+Numbers Concatenated(const std::vector<Tensor>& tensors) {
+  Numbers all;
   for (const Tensor& x : tensors) {
     for (const double value : ValuesOf(x)) all.push_back(value);
   }
@@ -401,10 +401,10 @@ TEST_P(TapeProgramsTest, AreRightOrRefused) {
         try {
           const bool all = tape == &both;
           ExpectNear(Concatenated(tape->Backward(loss)),
-                     all ? slopes : Row(slopes.begin() + 6, slopes.end()),
+                     all ? slopes : Numbers(slopes.begin() + 6, slopes.end()),
                      1e-9);
         } catch (const std::invalid_argument&) {
-          // It depends on nothing that is watched.
+          // The loss depends on nothing that is watched.
           EXPECT_FALSE(tape == &both && depends);
         }
       }
@@ -419,13 +419,13 @@ TEST_P(TapeProgramsTest, HaveSecondDerivatives) {
   constexpr unsigned kPrograms = 300;
   int right = 0;
   for (unsigned seed = 0; seed < kPrograms && !HasFailure(); ++seed) {
-    const Row numbers = SomeNumbers(seed);
+    const Numbers numbers = SomeNumbers(seed);
     RandomProgram program(seed, numbers, /*constants=*/false, device());
     const std::vector<Tensor> watched = program.watched();
     std::vector<Tensor> weights;
     for (const Tensor& x : watched)
       weights.push_back(Rand(x.shape(), device(), DType::kFloat64));
-    Row got;
+    Numbers got;
     try {
       GradientTape outer(watched);
       Tensor sum;
@@ -440,16 +440,16 @@ TEST_P(TapeProgramsTest, HaveSecondDerivatives) {
       continue;
     }
     SCOPED_TRACE(std::to_string(seed) + ":" + program.text());
-    const Row factors = Concatenated(weights);
+    const Numbers factors = Concatenated(weights);
     constexpr double kStep = 1e-5;
-    Row expected;
+    Numbers expected;
     for (int i = 0; i < kWatched; ++i) {
       const auto moved = [&](double step) {
-        Row at = numbers;
+        Numbers at = numbers;
         at[i] += step;
         RandomProgram same(seed, at, /*constants=*/false, device());
         same.Run();
-        const Row slopes = same.Loss().second;
+        const Numbers slopes = same.Loss().second;
         double total = 0;
         for (int j = 0; j < kWatched; ++j) total += slopes[j] * factors[j];
         return total;

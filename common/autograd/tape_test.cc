@@ -268,7 +268,7 @@ TEST_P(TapeTest, AValueOverwrittenAfterItWasKeptIsRefusedWithBothLines) {
                    HasSubstr("[backward] requested at " + Line(written + 2))));
 }
 
-// It reads a copy, which is made only if a gradient needs it.
+// The gradient reads a copy, which is made only if it needs one.
 TEST_P(TapeTest, AnOperationInPlaceMayNeedWhatItOverwrites) {
   const Tensor a = Vector({2, -3});
   struct Counter : OpListener {
@@ -640,7 +640,7 @@ TEST_P(TapeTest, OnlyWhatIsNeededIsKept) {
 
 // ---- With other listeners.
 
-Values Step(const Values& in) {
+Values TrainingStep(const Values& in) {
   GradientTape tape({in[1]});
   const Tensor h = Tanh(MatMul(in[0], in[1])) * Detach(in[1]);
   Tensor sum = Slice(h, 1, 0, 2) + Unsqueeze(Select(h, 1, 2), 1) * 2;
@@ -651,11 +651,11 @@ Values Step(const Values& in) {
 
 TEST_P(TapeTest, ATraceHasBothPasses) {
   const auto random = [&] { return Randn({3, 3}, device()) + 0.25; };
-  const ir::Graph graph = ir::Trace(Step, {random(), random()});
+  const ir::Graph graph = ir::Trace(TrainingStep, {random(), random()});
   EXPECT_THAT(graph.weights, IsEmpty());
   for (int i = 0; i < 3; ++i) {
     const Values inputs = {random(), random()};
-    EXPECT_EQ(ir::Bits(ir::Run(graph, inputs)), ir::Bits(Step(inputs)));
+    EXPECT_EQ(ir::Bits(ir::Run(graph, inputs)), ir::Bits(TrainingStep(inputs)));
   }
 }
 
@@ -691,11 +691,11 @@ TEST_P(TapeTest, ATraceOfATrainingStepUpdatesTheRunningValues) {
 
 TEST_P(TapeTest, AProfilerSeesBothPasses) {
   const Values inputs = {Randn({3, 3}, device()), Randn({3, 3}, device())};
-  const std::vector<std::string> expected = ir::Bits(Step(inputs));
+  const std::vector<std::string> expected = ir::Bits(TrainingStep(inputs));
   Profiler profiler;
   {
     const ProfileScope scope(profiler);
-    EXPECT_EQ(ir::Bits(Step(inputs)), expected);
+    EXPECT_EQ(ir::Bits(TrainingStep(inputs)), expected);
   }
   EXPECT_THAT(profiler.KeyAverages().Table(),
               AllOf(HasSubstr("tanh"), HasSubstr("zeros")));

@@ -261,11 +261,11 @@ TEST_P(CrossDeviceTest, ThereAndBack) {
     for (const Placement placement : kPlacements) {
       for (const Shape& shape : {Shape{}, Shape{0, 2}, Shape{5, 7}}) {
         const Tensor x = Random(shape, dtype, placement);
-        const Tensor there = To(x, other());
-        EXPECT_EQ(there.device(), other());
-        EXPECT_TRUE(Matches(there, shape, dtype, ValuesOf(x)));
-        EXPECT_NE(there.id(), x.id());
-        const Tensor back = To(there, device());
+        const Tensor copy = To(x, other());
+        EXPECT_EQ(copy.device(), other());
+        EXPECT_TRUE(Matches(copy, shape, dtype, ValuesOf(x)));
+        EXPECT_NE(copy.id(), x.id());
+        const Tensor back = To(copy, device());
         EXPECT_EQ(back.device(), device());
         EXPECT_TRUE(Matches(back, shape, dtype, ValuesOf(x)));
         EXPECT_EQ(To(x, device()).id(), x.id());
@@ -289,8 +289,8 @@ TEST_P(CrossDeviceTest, TheCopyWaitsForItsSourceByItself) {
   StreamStall hold(CurrentStream(device()));
   const Tensor sum = x + 1;
   const auto released = ReleaseIfCallerWaits(hold);
-  const Tensor there = To(sum, other(), /*non_blocking=*/true);
-  const Tensor result = there * 2;
+  const Tensor copy = To(sum, other(), /*non_blocking=*/true);
+  const Tensor result = copy * 2;
   if (!CallerWaitsForSource()) {
     EXPECT_FALSE(CurrentStream(other()).Query());
   }
@@ -301,36 +301,36 @@ TEST_P(CrossDeviceTest, TheCopyWaitsForItsSourceByItself) {
 }
 
 TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
-  Tensor there;
+  Tensor result;
   const auto copy = [&] {
     const Tensor x = Full({1003}, 5, device());
-    there = To(x, other(), /*non_blocking=*/true);
+    result = To(x, other(), /*non_blocking=*/true);
   };
   RunOnceOnBoth([&] {
     const Tensor spare = Full({1003}, 7, device());
     copy();
   });
-  there = Tensor();
+  result = Tensor();
   StreamStall hold(CurrentStream(other()));
   copy();
   // These must not get its memory yet.
   for (int i = 0; i < 10; ++i) Full({1003}, 7, device());
   hold.Release();
-  EXPECT_EQ(ValuesOf(there), std::vector<double>(1003, 5));
+  EXPECT_EQ(ValuesOf(result), std::vector<double>(1003, 5));
 }
 
 TEST_P(CrossDeviceTest, TheSourceMayChangeAfterTheCopyWasRequested) {
   Tensor x = Full({1003}, 5, device());
   RunOnceOnBoth([&] { To(x, other()); });
   StreamStall hold(CurrentStream(other()));
-  const Tensor there = To(x, other(), /*non_blocking=*/true);
+  const Tensor copy = To(x, other(), /*non_blocking=*/true);
   x += 1;
   // Time for the addition, if nothing holds it back.
   for (int i = 0; i < 50 && !CurrentStream(device()).Query(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   hold.Release();
-  EXPECT_EQ(ValuesOf(there), std::vector<double>(1003, 5));
+  EXPECT_EQ(ValuesOf(copy), std::vector<double>(1003, 5));
   EXPECT_EQ(ValuesOf(x), std::vector<double>(1003, 6));
 }
 

@@ -338,11 +338,11 @@ TEST_P(CreationTest, ASeedGivesTheSameNumbersOnEveryDevice) {
         ValuesOf(RandInt(0, 9, {5}, d))};
   };
   ManualSeed(42);
-  const auto here = draw(device());
+  const auto expected = draw(device());
   ManualSeed(42);
   for (const Device other : AllDevices()) {
     if (other == device()) continue;
-    EXPECT_EQ(draw(other), here) << other;
+    EXPECT_EQ(draw(other), expected) << other;
   }
   ManualSeed(43);
   const std::vector<double> one = ValuesOf(Rand({9}, device()));

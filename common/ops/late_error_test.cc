@@ -154,7 +154,7 @@ TEST(LateError, ReadingWhatWasSkippedThrowsForEver) {
     EXPECT_THROW(ToString(y), AsyncError);
     EXPECT_THROW(WaitToRead(z), AsyncError);
   }
-  // It cannot be an operand either, in place or not, on any side.
+  // A failed tensor cannot be an operand either, in place or not, on any side.
   EXPECT_THROW(x + z, AsyncError);
   EXPECT_THROW(-z, AsyncError);
   EXPECT_THROW(MatMul(z, z), AsyncError);
@@ -332,7 +332,7 @@ TEST_P(LateErrorTest, ReadersGetItForEver) {
       ExpectFailure(c, bad.line, [&] { ToString(x); });
       ExpectFailure(c, bad.line, [&] { Item(View(x, {-1})[0]); });
     }
-    // It cannot be an operand either.
+    // A failed tensor cannot be an operand either.
     ExpectFailure(c, bad.line, [&] { x + 1; });
     ExpectFailure(c, bad.line, [&] { Sum(x); });
     ExpectFailure(c, bad.line, [&] { Cat({x, x}); });
@@ -424,7 +424,7 @@ TEST_P(LateErrorTest, PrimitivesThatHaveThemSaySo) {
     operands.push_back(Place(bad, {3, 3}, device(), dtype));
     operands.push_back(Place({0, -5, 7}, {3}, device(), dtype));
   }
-  std::set<std::string> said, failed;
+  std::set<std::string> may_fail, failed;
   for (const std::string& name : PrimitiveNames()) {
     const std::unique_ptr<Primitive> primitive = AnyPrimitive(name);
     ASSERT_NE(primitive, nullptr);
@@ -438,7 +438,7 @@ TEST_P(LateErrorTest, PrimitivesThatHaveThemSaySo) {
       const bool says = primitive->MayFailLate(inputs[0]->dtype());
       try {
         Apply(*primitive, inputs, SourceLocation::Current());
-        if (says) said.insert(name);
+        if (says) may_fail.insert(name);
         Synchronize(device());
       } catch (const std::invalid_argument&) {
         continue;  // they do not match
@@ -448,7 +448,7 @@ TEST_P(LateErrorTest, PrimitivesThatHaveThemSaySo) {
       }
     }
   }
-  EXPECT_EQ(failed, said);
+  EXPECT_EQ(failed, may_fail);
   EXPECT_GE(failed.size(), 8u) << testing::PrintToString(failed);
 }
 

@@ -198,19 +198,19 @@ TEST_P(RefusalsTest, TwoDevices) {
   const std::string devices = "operands on two devices, " +
                               device().ToString() + " and " + other.ToString() +
                               "; copy one to the other's device first";
-  const Tensor there = Ones({2, 3}, other);
+  const Tensor elsewhere = Ones({2, 3}, other);
   Tensor x = Ones({2, 3}, device());
-  EXPECT_REFUSED("[add] " + devices, x + there);
-  EXPECT_REFUSED("[mul] " + devices, x *= there);
-  EXPECT_REFUSED("[where] " + devices, Where(x > 0, there, 1));
-  EXPECT_REFUSED("[matmul] " + devices, MatMul(x, T(there)));
-  EXPECT_REFUSED("[cat] " + devices, (Cat({x, there})));
+  EXPECT_REFUSED("[add] " + devices, x + elsewhere);
+  EXPECT_REFUSED("[mul] " + devices, x *= elsewhere);
+  EXPECT_REFUSED("[where] " + devices, Where(x > 0, elsewhere, 1));
+  EXPECT_REFUSED("[matmul] " + devices, MatMul(x, T(elsewhere)));
+  EXPECT_REFUSED("[cat] " + devices, (Cat({x, elsewhere})));
   EXPECT_REFUSED("[index_select] " + devices,
                  IndexSelect(x, 0, Zeros({1}, other, DType::kInt64)));
   EXPECT_REFUSED("[equal] a float32 tensor of shape (2, 3)" + On() +
                      " and a float32 tensor of shape (2, 3) on " +
                      other.ToString() + ": convert or copy one of them",
-                 Equal(x, there));
+                 Equal(x, elsewhere));
 }
 
 TEST_P(RefusalsTest, ADeviceThatIsNotThere) {

@@ -184,14 +184,14 @@ ExpandPrimitive::Spec ExpandPrimitive::View(const Tensor& x) const {
   Spec spec = {x.offset(), shape, Shape::Filled(shape.rank(), 0)};
   bool fits = missing >= 0;
   for (int i = 0; i < shape.rank() && fits; ++i) {
-    const int own = i - missing;
-    if (own < 0) {
+    const int dim = i - missing;
+    if (dim < 0) {
       fits = shape[i] >= 0;
-    } else if (shape[i] == -1 || shape[i] == x.size(own)) {
-      spec.shape[i] = x.size(own);
-      spec.strides[i] = x.strides()[own];
+    } else if (shape[i] == -1 || shape[i] == x.size(dim)) {
+      spec.shape[i] = x.size(dim);
+      spec.strides[i] = x.strides()[dim];
     } else {
-      fits = x.size(own) == 1;
+      fits = x.size(dim) == 1;
     }
   }
   if (!fits) {

@@ -24,11 +24,11 @@
 
 namespace d2l {
 
-// The same elements, row by row, in another shape; one size may be -1, for what
-// is left. Throws if x's memory has no such view.
+// x's elements, row by row, in another shape; one size may be -1, for what is
+// left. Throws if x's memory has no such view.
 Tensor View(const Tensor& x, const Shape& shape,
             SourceLocation at = SourceLocation::Current());
-// The same; copies x if it must.
+// The view, or, where x's memory has none, a copy of that shape.
 Tensor Reshape(const Tensor& x, const Shape& shape,
                SourceLocation at = SourceLocation::Current());
 

@@ -41,7 +41,7 @@ Source NumberSource(DType dtype, const Scalar& scalar) {
   return source;
 }
 
-struct Operand {
+struct InputOfLoop {
   Source source;
   int size;              // of an element in bytes
   const Shape* strides;  // null if there is no layout
@@ -58,7 +58,7 @@ struct Operand {
     is_number = may_be_scalar = is_scalar = false;
   }
 
-  // The same, for elements or one number.
+  // Input `index` of the layout, elements in memory or one number.
   void Set(const Input& input, DType dtype, const StridedLayout* layout,
            int index) {
     Set(input.data, dtype, layout, index);
@@ -83,7 +83,7 @@ struct Operation {
   void* out;
   int out_size;
   const StridedLayout* layout;
-  Operand in[kInputs];
+  InputOfLoop in[kInputs];
   Walk walk;  // set by Plan(), if there is a layout
 };
 
@@ -97,13 +97,13 @@ template <int kInputs>
 void Plan(Operation<kInputs>& operation) {
   auto& in = operation.in;
   if (operation.layout == nullptr) {
-    for (Operand& operand : in) operand.is_scalar = operand.is_number;
+    for (InputOfLoop& operand : in) operand.is_scalar = operand.is_number;
     return;
   }
   const StridedLayout& layout = *operation.layout;
   const int last = layout.shape.rank() - 1;
   bool rows = layout.shape[last] >= kLeastRow && layout.out[last] == 1;
-  for (Operand& operand : in) {
+  for (InputOfLoop& operand : in) {
     const std::int64_t stride = (*operand.strides)[last];
     operand.is_scalar = operand.may_be_scalar && stride == 0;
     rows = rows && (operand.is_scalar || stride == 1);
@@ -111,7 +111,7 @@ void Plan(Operation<kInputs>& operation) {
   if (kInputs == 2 && in[0].is_scalar && in[1].is_scalar) rows = false;
   operation.walk = rows ? Walk::kRows : Walk::kTiles;
   if (rows) return;
-  for (Operand& operand : in) {
+  for (InputOfLoop& operand : in) {
     operand.is_scalar =
         operand.may_be_scalar &&
         std::all_of(operand.strides->begin(), operand.strides->end(),
@@ -137,7 +137,7 @@ struct ContiguousTask {
         numel(operation.numel),
         out_size(static_cast<std::uint8_t>(operation.out_size)) {
     for (int k = 0; k < kInputs; ++k) {
-      const Operand& operand = operation.in[k];
+      const InputOfLoop& operand = operation.in[k];
       in[k] = operand.source;
       in_size[k] =
           static_cast<std::uint8_t>(operand.is_number ? 0 : operand.size);
@@ -179,7 +179,7 @@ StridedLoop MakeStridedLoop(const Operation<kInputs>& operation, LoopFn loop) {
   all.is_number[0] = all.is_scalar[0] = false;
   std::copy(layout.out.begin(), layout.out.end(), all.strides[0]);
   for (int k = 1; k <= kInputs; ++k) {
-    const Operand& operand = operation.in[k - 1];
+    const InputOfLoop& operand = operation.in[k - 1];
     all.source[k] = operand.source;
     all.is_number[k] = operand.is_number;
     all.is_scalar[k] = operand.is_scalar;
@@ -320,7 +320,7 @@ std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
   if (operation.layout == nullptr) {
     operation.layout = &row;
     operation.walk = Walk::kRows;
-    for (Operand& in : operation.in) {
+    for (InputOfLoop& in : operation.in) {
       in.strides = in.is_number ? &zero : &row.in[0];
     }
   }
@@ -344,7 +344,7 @@ std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const FillArgs& args) {
   Operation<1> operation(args, args.dtype);
-  Operand& number = operation.in[0];
+  InputOfLoop& number = operation.in[0];
   number.Set(Input{nullptr, args.value}, args.dtype, nullptr, 0);
   const Shape zeros =
       Shape::Filled(args.layout != nullptr ? args.layout->shape.rank() : 0, 0);

@@ -37,7 +37,7 @@ void ComputePart(const ContiguousLoop& loop, void* out, std::int64_t begin,
   loop.loop(out, in[0], in[1], in[2], end - begin);
 }
 
-// The same with non-temporal stores.
+// Computes elements [begin, end) with non-temporal stores.
 void StreamPart(const ContiguousLoop& loop, std::int64_t begin,
                 std::int64_t end) {
   alignas(kLineBytes) char buffer[kBufferBytes];
@@ -94,7 +94,7 @@ void RunRows(const StridedLoop& loop, const Planes& planes,
 constexpr std::int64_t kTileElements = 1024;
 
 // A tile of every operand together fits the first cache: operands that are not
-// contiguous are copied into buffers that stay there.
+// contiguous are copied into buffers that stay tplanes.
 void RunTiles(const StridedLoop& loop, const Planes& planes,
               const Piece& piece) {
   alignas(kLineBytes) char buffers[1 + kMaxInputs][kTileElements * 8];
@@ -223,10 +223,10 @@ void RunStrided(const StridedLoop& loop) {
             loop.size[k], loop.is_scalar[k], last > 0 ? strides[last - 1] : 0,
             strides[last]};
       };
-      Planes here;
-      here.out = at(0);
-      for (int k = 0; k < loop.inputs; ++k) here.in[k] = at(k + 1);
-      RunPiece(loop, here, {first, first + count, c0, c1}, stream);
+      Planes planes;
+      planes.out = at(0);
+      for (int k = 0; k < loop.inputs; ++k) planes.in[k] = at(k + 1);
+      RunPiece(loop, planes, {first, first + count, c0, c1}, stream);
       r0 += count;
     }
   };

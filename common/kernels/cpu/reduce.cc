@@ -301,8 +301,8 @@ void ReduceRows(void* out, const void* in, const ReduceLayout& layout,
 
 // ---- Neighbouring outputs side by side: the last kept dimension has stride 1.
 
-// The same as kRowPart, for a tile with all its rows; tiles are not cut if
-// there are many.
+// A tile with all its rows is cut into parts of so many elements, as a row is
+// by kRowPart, unless there are many tiles.
 constexpr std::int64_t kTilePart = 262144;
 constexpr std::int64_t kManyTiles = 16;
 

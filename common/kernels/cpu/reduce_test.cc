@@ -319,7 +319,7 @@ TYPED_TEST(ReduceTest, ArgMaxIsTheFirstOfEqualOnes) {
       EXPECT_EQ(Reduced<std::int64_t>(*this->stream, ReduceOp::kArgMax,
                                       in.data(), {{}, {}, {n}, {1}}),
                 std::vector<std::int64_t>{at});
-      // The same down the first of two columns; the other is constant.
+      // The row as the first of two columns; the other is constant.
       std::vector<TypeParam> columns(in.size(), TypeParam{3});
       for (std::int64_t i = 0; i < n; ++i) columns[2 * i] = in[i];
       EXPECT_EQ(Reduced<std::int64_t>(*this->stream, ReduceOp::kArgMax,

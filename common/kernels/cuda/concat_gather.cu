@@ -90,14 +90,14 @@ __global__ void __launch_bounds__(kThreads)
     IndexKernel(Unit* out, const Unit* in, const std::int64_t* index,
                 IndexMap map, ErrorReporter errors) {
   for (std::int64_t e = ThreadInGrid(); e < map.units; e += ThreadsOfGrid()) {
-    const IndexMap::Place place = map.At(e);
-    const std::int64_t picked = index[place.position];
+    const IndexMap::UnitSource unit = map.At(e);
+    const std::int64_t picked = index[unit.position];
     const bool good = picked >= 0 && picked < map.size;
     if (!good) {
-      ReportError(errors, DeviceError::kIndexOutOfRange, place.position, picked,
+      ReportError(errors, DeviceError::kIndexOutOfRange, unit.position, picked,
                   map.size);
     }
-    if (out != nullptr) out[e] = good ? in[map.Source(place, picked)] : Unit{};
+    if (out != nullptr) out[e] = good ? in[map.Source(unit, picked)] : Unit{};
   }
 }
 
@@ -142,10 +142,10 @@ __global__ void __launch_bounds__(kThreads)
                     const std::uint8_t* __restrict__ follows,
                     std::int64_t count, IndexMap map) {
   for (std::int64_t e = ThreadInGrid(); e < map.units; e += ThreadsOfGrid()) {
-    const IndexMap::Place place = map.At(e);
-    const std::int64_t i = place.position;
+    const IndexMap::UnitSource unit = map.At(e);
+    const std::int64_t i = unit.position;
     if (follows[i] != 0) continue;
-    T* const to = out + map.Source(place, index[i]);
+    T* const to = out + map.Source(unit, index[i]);
     T sum = *to;
     for (std::int64_t p = i; p < count; p = next[p]) {
       sum += source[e + (p - i) * map.inner];
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // ---- With an index for each element: each thread has a column, (o, ·, j), of
-// its own.
+// its thread.
 
 // Blocks of a multiprocessor: without this number ptxas spills registers.
 constexpr int kColumnBlocks = 4;
@@ -196,14 +196,14 @@ __global__ void __launch_bounds__(kThreads)
   // The length of a row is odd, so that 32 rows begin in 32 banks.
   __shared__ std::int64_t to[kThreads][kPiece + 1];
   __shared__ T term[kThreads][kPiece + 1];
-  const auto own = static_cast<int>(threadIdx.x);
+  const auto thread = static_cast<int>(threadIdx.x);
   const auto threads = static_cast<int>(blockDim.x);
-  for (std::int64_t top = ThreadInGrid() - own; top < rows;
+  for (std::int64_t top = ThreadInGrid() - thread; top < rows;
        top += ThreadsOfGrid()) {
     for (std::int64_t left = 0; left < count; left += kPiece) {
 #pragma unroll
       for (int k = 0; k < kPiece; ++k) {
-        const int t = k * threads + own;
+        const int t = k * threads + thread;
         const int row = t / kPiece, i = t % kPiece;
         if (top + row >= rows || left + i >= count) continue;
         const std::int64_t position = (top + row) * count + left + i;
@@ -211,17 +211,17 @@ __global__ void __launch_bounds__(kThreads)
         term[row][i] = source[position];
       }
       __syncthreads();
-      const std::int64_t o = top + own;
+      const std::int64_t o = top + thread;
       const std::int64_t last =
           o < rows ? min(count - left, std::int64_t{kPiece}) : 0;
       for (int i = 0; i < last; ++i) {
-        const std::int64_t row = to[own][i];
+        const std::int64_t row = to[thread][i];
         if (row < 0 || row >= size) {
           ReportError(errors, DeviceError::kIndexOutOfRange,
                       o * count + left + i, row, size);
           continue;
         }
-        out[o * size + row] += term[own][i];
+        out[o * size + row] += term[thread][i];
       }
       __syncthreads();  // before the next piece is read
     }
@@ -291,7 +291,7 @@ void Launch(const CudaLaunch& launch, const IndexArgs& args) {
   WidestUnit unit;
   unit.Add(args.out);
   unit.Add(args.in);
-  // Each element that is gathered has an index of its own.
+  // Each element that is gathered has an index of its thread.
   const bool gather = args.op == IndexOp::kGather;
   unit.Add(gather ? args.element_size : row);
   const std::int64_t bytes = gather ? args.element_size : unit.bytes();

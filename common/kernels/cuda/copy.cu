@@ -49,7 +49,7 @@ BitsOf<T> BitsOfNumber(const Scalar& scalar) {
 }
 
 template <typename T>
-Operand<BitsOf<T>> OperandOf(const Input& input) {
+ArrayOrNumber<BitsOf<T>> ArrayOrNumberOf(const Input& input) {
   return {static_cast<const BitsOf<T>*>(input.data),
           input.data == nullptr ? BitsOfNumber<T>(input.scalar) : BitsOf<T>{0}};
 }
@@ -103,17 +103,17 @@ void Move(const CudaLaunch& launch, const CopyArgs& args) {
                 launch.stream, out, in, turn);
     return;
   }
-  Elementwise(launch, Of<Same>(), args.numel, out, args.layout, Order::kAny,
-              Operand<Bits>{in, 0});
+  Elementwise(launch, IgnoreIndex<Same>(), args.numel, out, args.layout,
+              Order::kAny, ArrayOrNumber<Bits>{in, 0});
 }
 
 // ---- Copies from type to type.
 
 template <typename Out, typename In>
 void Convert(const CudaLaunch& launch, const CopyArgs& args) {
-  Elementwise(launch, Of<ConvertTo<Out>>(), args.numel,
+  Elementwise(launch, IgnoreIndex<ConvertTo<Out>>(), args.numel,
               static_cast<Out*>(args.out), args.layout, Order::kAny,
-              Operand<In>{static_cast<const In*>(args.in), In{}});
+              ArrayOrNumber<In>{static_cast<const In*>(args.in), In{}});
 }
 
 }  // namespace
@@ -169,13 +169,14 @@ void Launch(const CudaLaunch& launch, const CopyArgs& args) {
 }
 
 void Launch(const CudaLaunch& launch, const WhereArgs& args) {
-  const Operand<std::uint8_t> condition = {
+  const ArrayOrNumber<std::uint8_t> condition = {
       static_cast<const std::uint8_t*>(args.condition), 0};
   VisitDType(args.dtype, [&](auto zero) {
     using T = decltype(zero);
-    Elementwise(launch, Of<Select>(), args.numel,
+    Elementwise(launch, IgnoreIndex<Select>(), args.numel,
                 static_cast<BitsOf<T>*>(args.out), args.layout, Order::kAny,
-                condition, OperandOf<T>(args.a), OperandOf<T>(args.b));
+                condition, ArrayOrNumberOf<T>(args.a),
+                ArrayOrNumberOf<T>(args.b));
   });
 }
 

@@ -23,9 +23,9 @@ using UnaryFunction = void (*)(const CudaLaunch&, const UnaryArgs&);
 
 template <typename F, typename T>
 void RunUnary(const CudaLaunch& launch, const UnaryArgs& args) {
-  Elementwise(launch, Of<F>(), args.numel, static_cast<T*>(args.out),
+  Elementwise(launch, IgnoreIndex<F>(), args.numel, static_cast<T*>(args.out),
               args.layout, Order::kAny,
-              Operand<T>{static_cast<const T*>(args.in), T{}});
+              ArrayOrNumber<T>{static_cast<const T*>(args.in), T{}});
 }
 
 using FunctionTable = std::array<UnaryFunction, 4>;  // by DType
@@ -132,7 +132,7 @@ __global__ void ReportKernel(ErrorReporter errors, DeviceError error,
 using BinaryFunction = void (*)(const CudaLaunch&, const BinaryArgs&);
 
 template <typename T>
-Operand<T> OperandOf(const Input& input) {
+ArrayOrNumber<T> ArrayOrNumberOf(const Input& input) {
   return {static_cast<const T*>(input.data),
           input.data == nullptr ? input.scalar.To<T>() : T{}};
 }
@@ -140,9 +140,9 @@ Operand<T> OperandOf(const Input& input) {
 template <typename F, typename T>
 void RunBinary(const CudaLaunch& launch, const BinaryArgs& args) {
   using Out = decltype(F()(T{}, T{}));
-  Elementwise(launch, Of<F>(), args.numel, static_cast<Out*>(args.out),
-              args.layout, Order::kAny, OperandOf<T>(args.a),
-              OperandOf<T>(args.b));
+  Elementwise(launch, IgnoreIndex<F>(), args.numel, static_cast<Out*>(args.out),
+              args.layout, Order::kAny, ArrayOrNumberOf<T>(args.a),
+              ArrayOrNumberOf<T>(args.b));
 }
 
 // The elements keep their order, because the message numbers them.
@@ -158,7 +158,7 @@ void RunChecked(const CudaLaunch& launch, const BinaryArgs& args) {
   }
   Elementwise(launch, Checked<F>{launch.errors}, args.numel,
               static_cast<T*>(args.out), args.layout, Order::kOfLayout,
-              OperandOf<T>(args.a), OperandOf<T>(args.b));
+              ArrayOrNumberOf<T>(args.a), ArrayOrNumberOf<T>(args.b));
 }
 
 // The functors that WithoutGreater() replaces are not needed.
@@ -192,9 +192,9 @@ constexpr auto kBinaryTable = TableOf<BinaryOp>([](auto row) {
 });
 
 void RunPowerOfFloat(const CudaLaunch& launch, const BinaryArgs& args) {
-  Elementwise(launch, Of<PowerOfFloat>(), args.numel,
+  Elementwise(launch, IgnoreIndex<PowerOfFloat>(), args.numel,
               static_cast<float*>(args.out), args.layout, Order::kAny,
-              OperandOf<float>(args.a), OperandOf<double>(args.b));
+              ArrayOrNumberOf<float>(args.a), ArrayOrNumberOf<double>(args.b));
 }
 
 }  // namespace

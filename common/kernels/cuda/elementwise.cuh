@@ -1,7 +1,7 @@
 // The element-wise kernels: one for contiguous operands, one for all others.
 //
-//   Elementwise(launch, Of<Add>(), numel, out, layout, Order::kAny,
-//               Operand<float>{a}, Operand<float>{b});
+//   Elementwise(launch, IgnoreIndex<Add>(), numel, out, layout, Order::kAny,
+//               ArrayOrNumber<float>{a}, ArrayOrNumber<float>{b});
 //
 // The function receives the number of the element and then its operands, so
 // that a function that checks its operands can report the element. Each element
@@ -37,16 +37,16 @@ namespace d2l::kernels::cuda {
 
 // An array, or, if data is null, one number.
 template <typename T>
-struct Operand {
+struct ArrayOrNumber {
   const T* data;
   T number;
-  // Whether all elements of a vector are the one element at its place.
+  // Whether all elements of a vector are the one element at its index.
   bool repeated = false;
 };
 
-// A functor of functors.h, which does not use the element's number.
+// A functor of functors.h, which does not use the element's index.
 template <typename F>
-struct Of {
+struct IgnoreIndex {
   template <typename... T>
   __device__ auto operator()(std::int64_t, T... x) const {
     return F()(x...);
@@ -105,7 +105,7 @@ void ForEach(const CudaLaunch& launch, void* out, std::int64_t numel, F f) {
 
 // Loads the elements at the first `count` of kBatch places.
 template <int kSize, int kBatch, typename T>
-__device__ Loaded<T, kSize, kBatch> Load(const Operand<T>& operand,
+__device__ Loaded<T, kSize, kBatch> Load(const ArrayOrNumber<T>& operand,
                                          const std::int64_t (&place)[kBatch],
                                          int count) {
   Loaded<T, kSize, kBatch> loaded;
@@ -171,12 +171,13 @@ __device__ int CountBelow(std::int64_t i, std::int64_t step, std::int64_t end) {
 // into many registers.
 template <int kSize>
 inline constexpr int kVectorsAtOnce = kSize > 4 ? 1 : 2;
-// The same for elements that are loaded one by one.
+// Elements that are loaded one by one are so many at a time.
 inline constexpr int kSinglesAtOnce = 4;
 
 template <int kSize, typename F, typename Out, typename... In>
 __global__ void __launch_bounds__(kThreads)
-    ContiguousKernel(F f, Out* out, VectorSplit split, Operand<In>... in) {
+    ContiguousKernel(F f, Out* out, VectorSplit split,
+                     ArrayOrNumber<In>... in) {
   constexpr int kBatch = kVectorsAtOnce<kSize>;
   const std::int64_t thread = ThreadInGrid();
   const std::int64_t threads = ThreadsOfGrid();
@@ -211,7 +212,7 @@ inline constexpr int kVectorSize = kVectorBytes /
 
 template <typename F, typename Out, typename... In>
 void LaunchContiguous(const CudaLaunch& launch, F f, std::int64_t numel,
-                      Out* out, Operand<In>... in) {
+                      Out* out, ArrayOrNumber<In>... in) {
   constexpr int kSize = kVectorSize<Out, In...>;
   Alignment alignment(kSize);
   alignment.Add(out, sizeof(Out));
@@ -232,7 +233,7 @@ __device__ void StridedBatch(
     const F& f, Out* out,
     const std::int64_t (&place)[1 + sizeof...(In)][kBatch],
     const std::int64_t (&number)[kBatch], int count,
-    std::integer_sequence<int, kOperand...>, const Operand<In>&... in) {
+    std::integer_sequence<int, kOperand...>, const ArrayOrNumber<In>&... in) {
   ComputeAndStore<kSize, kBatch>(
       f, out, place[0], number, count,
       Load<kSize, kBatch>(in, place[1 + kOperand], count)...);
@@ -242,7 +243,8 @@ __device__ void StridedBatch(
 template <int kSize, typename F, typename Out, typename... In>
 __global__ void __launch_bounds__(kThreads)
     StridedKernel(F f, Out* out, std::int64_t vectors,
-                  StridedDims<1 + sizeof...(In)> dims, Operand<In>... in) {
+                  StridedDims<1 + sizeof...(In)> dims,
+                  ArrayOrNumber<In>... in) {
   constexpr int kOperands = 1 + sizeof...(In);
   constexpr int kBatch = kVectorsAtOnce<kSize>;
   const std::int64_t threads = ThreadsOfGrid();
@@ -264,35 +266,39 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// `layout` is collapsed; its inputs are the operands that are arrays, in order.
-template <typename F, typename Out, typename... In>
+template <typename T>
+ArrayOrNumber<T> WithRepeated(ArrayOrNumber<T> operand, bool repeated) {
+  operand.repeated = repeated;
+  return operand;
+}
+
+// `layout` is collapsed; its inputs are those that are arrays, in order. kInput
+// numbers the inputs.
+template <typename F, typename Out, typename... In, std::size_t... kInput>
 void LaunchStrided(const CudaLaunch& launch, F f, Out* out,
-                   StridedLayout layout, Operand<In>... in) {
+                   StridedLayout layout, std::index_sequence<kInput...>,
+                   ArrayOrNumber<In>... in) {
   constexpr int kOperands = 1 + sizeof...(In);
   constexpr int kSize = kVectorSize<Out, In...>;
-  const void* const data[kOperands] = {out, in.data...};
-  constexpr std::size_t kSizes[kOperands] = {sizeof(Out), sizeof(In)...};
   Shape zeros = Shape::Filled(layout.shape.rank(), 0);
-  StridedArray arrays[kOperands] = {{&layout.out, out, sizeof(Out), false}};
-  const Shape* strides[kOperands] = {&layout.out};
-  [[maybe_unused]] int array_of[kOperands] = {};
-  int count = 1;
+  StridedOperand operands[kOperands] = {
+      {&layout.out, out, sizeof(Out), false},
+      {&zeros, in.data, sizeof(In), false}...};
+  int arrays = 0;
   for (int k = 1; k < kOperands; ++k) {
-    strides[k] = &zeros;
-    if (data[k] == nullptr) continue;
-    strides[k] = &layout.in[count - 1];
-    arrays[count] = {&layout.in[count - 1], data[k], kSizes[k], false};
-    array_of[k] = count++;
+    if (operands[k].data == nullptr) continue;
+    operands[k].strides = &layout.in[arrays];
+    ++arrays;
   }
+  const bool split = SplitRows(kSize, layout.shape, absl::MakeSpan(operands));
+  const std::int64_t vectors = layout.shape.numel();
+  const StridedDims<kOperands> dims = MakeStridedDims<kOperands>(
+      layout.shape, {operands[0].strides, operands[1 + kInput].strides...});
   const auto start = [&](auto* kernel, int at_once) {
-    const std::int64_t vectors = layout.shape.numel();
-    StartGrid(launch, vectors, at_once, kernel, f, out, vectors,
-              MakeStridedDims<kOperands>(layout.shape, strides), in...);
+    StartGrid(launch, vectors, at_once, kernel, f, out, vectors, dims,
+              WithRepeated(in, split && operands[1 + kInput].repeated)...);
   };
-  if (SplitRows(kSize, layout.shape, absl::MakeSpan(arrays, count))) {
-    // For a number this reads the output's `repeated`, which is false.
-    [[maybe_unused]] int k = 0;
-    ((in.repeated = arrays[array_of[++k]].repeated), ...);
+  if (split) {
     start(StridedKernel<kSize, F, Out, In...>, kVectorsAtOnce<kSize>);
   } else {
     start(StridedKernel<1, F, Out, In...>, kVectorsAtOnce<1>);
@@ -308,7 +314,8 @@ enum class Order { kAny, kOfLayout };
 // number is ignored.
 template <typename F, typename Out, typename... In>
 void Elementwise(const CudaLaunch& launch, F f, std::int64_t numel, Out* out,
-                 const StridedLayout* given, Order order, Operand<In>... in) {
+                 const StridedLayout* given, Order order,
+                 ArrayOrNumber<In>... in) {
   constexpr int kInputs = sizeof...(In);
   if (numel == 0) return;
   if (given == nullptr) {
@@ -327,7 +334,8 @@ void Elementwise(const CudaLaunch& launch, F f, std::int64_t numel, Out* out,
   if (contiguous) {
     LaunchContiguous(launch, f, numel, out, in...);
   } else {
-    LaunchStrided(launch, f, out, layout, in...);
+    LaunchStrided(launch, f, out, layout, std::index_sequence_for<In...>(),
+                  in...);
   }
 }
 

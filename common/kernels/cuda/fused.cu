@@ -23,11 +23,11 @@ using Quad = Vector<float, kElements>;
 using Ref = FusedArgs::Ref;
 using Step = FusedArgs::Step;
 
-// The places of a thread's elements, of which the first `count` exist. The
+// The indices of a thread's elements, of which the first `count` exist. The
 // first is loaded again for each of the others, to avoid branches between
 // loads.
-struct Places {
-  std::uint32_t place[kElements];
+struct ElementIndices {
+  std::uint32_t index[kElements];
   int count;
 };
 
@@ -40,32 +40,34 @@ __device__ Quad Same4(float x) {
 
 template <typename T>
 __device__ Quad Gather(const void* data,
-                       const std::uint32_t (&place)[kElements]) {
+                       const std::uint32_t (&index)[kElements]) {
   Quad quad;
 #pragma unroll
   for (int j = 0; j < kElements; ++j) {
-    quad.at[j] = static_cast<float>(static_cast<const T*>(data)[place[j]]);
+    quad.at[j] = static_cast<float>(static_cast<const T*>(data)[index[j]]);
   }
   return quad;
 }
 
-__device__ Quad LoadRef(const FusedArgs& args, Ref ref, const Places& places,
+__device__ Quad LoadRef(const FusedArgs& args, Ref ref,
+                        const ElementIndices& elements,
                         const Quad (*slots)[kThreads]) {
   if (ref.kind == Ref::kSlot) return slots[ref.index][threadIdx.x];
   if (ref.kind == Ref::kNumber) return Same4(args.numbers[ref.index]);
   if (ref.kind == Ref::kNone) return Same4(0);
   const FusedArgs::Memory& memory = args.memory[ref.index];
-  std::uint32_t place[kElements];
+  std::uint32_t index[kElements];
 #pragma unroll
   for (int j = 0; j < kElements; ++j) {
-    place[j] = ref.kind == Ref::kOne ? 0 : places.place[j];
-    if (ref.kind == Ref::kRow) place[j] %= memory.period;
+    index[j] = ref.kind == Ref::kOne ? 0 : elements.index[j];
+    if (ref.kind == Ref::kRow) index[j] %= memory.period;
   }
-  return memory.is_uint8 ? Gather<std::uint8_t>(memory.data, place)
-                         : Gather<float>(memory.data, place);
+  return memory.is_uint8 ? Gather<std::uint8_t>(memory.data, index)
+                         : Gather<float>(memory.data, index);
 }
 
-__device__ void StoreRef(const FusedArgs& args, Ref ref, const Places& places,
+__device__ void StoreRef(const FusedArgs& args, Ref ref,
+                         const ElementIndices& elements,
                          Quad (*slots)[kThreads], const Quad& quad) {
   if (ref.kind == Ref::kSlot) {
     slots[ref.index][threadIdx.x] = quad;
@@ -74,8 +76,8 @@ __device__ void StoreRef(const FusedArgs& args, Ref ref, const Places& places,
   const FusedArgs::Memory& memory = args.memory[ref.index];
 #pragma unroll
   for (int j = 0; j < kElements; ++j) {
-    if (j >= places.count) return;
-    const std::uint32_t i = places.place[j];
+    if (j >= elements.count) return;
+    const std::uint32_t i = elements.index[j];
     if (memory.is_uint8) {
       static_cast<std::uint8_t*>(memory.data)[i] =
           static_cast<std::uint8_t>(quad.at[j]);
@@ -145,20 +147,20 @@ __global__ void __launch_bounds__(kThreads) FusedKernel(FusedArgs args) {
   const std::uint32_t tile = kElements * blockDim.x;
   for (std::uint32_t begin = blockIdx.x * tile; begin < numel;
        begin += gridDim.x * tile) {
-    Places places = {};
+    ElementIndices elements = {};
 #pragma unroll
     for (int j = 0; j < kElements; ++j) {
-      const std::uint32_t place = begin + j * blockDim.x + threadIdx.x;
-      places.count += place < numel ? 1 : 0;
-      places.place[j] = place < numel ? place : places.place[0];
+      const std::uint32_t index = begin + j * blockDim.x + threadIdx.x;
+      elements.count += index < numel ? 1 : 0;
+      elements.index[j] = index < numel ? index : elements.index[0];
     }
-    if (places.count == 0) return;
+    if (elements.count == 0) return;
     for (int s = 0; s < args.steps; ++s) {
       const Step& step = args.step[s];
-      StoreRef(args, step.out, places, slots,
-               Compute(step, LoadRef(args, step.in[0], places, slots),
-                       LoadRef(args, step.in[1], places, slots),
-                       LoadRef(args, step.in[2], places, slots)));
+      StoreRef(args, step.out, elements, slots,
+               Compute(step, LoadRef(args, step.in[0], elements, slots),
+                       LoadRef(args, step.in[1], elements, slots),
+                       LoadRef(args, step.in[2], elements, slots)));
     }
   }
 }

@@ -32,11 +32,11 @@ struct Matrix {
 // The element of a tile that a thread loads in a round: l is the index of the
 // summed dimension, i the other one. Neighbouring threads load along the side
 // that lies in memory.
-struct Place {
+struct TileIndex {
   int i, l;
 };
 
-__device__ Place PlaceOf(int round, int thread, bool along_l) {
+__device__ TileIndex LoadedIndex(int round, int thread, bool along_l) {
   static_assert(kSmallTile * kThreadRows == kSlice, "a thread for each l");
   if (along_l) return {round, thread};
   const int e = thread + round * kSlice;
@@ -90,25 +90,25 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
         T from_b[kSmallTile];
 #pragma unroll
         for (int round = 0; round < kSmallTile; ++round) {
-          const Place in_a = PlaceOf(round, thread, a_along);
-          const Place in_b = PlaceOf(round, thread, b_along);
+          const TileIndex in_a = LoadedIndex(round, thread, a_along);
+          const TileIndex in_b = LoadedIndex(round, thread, b_along);
           from_a[round] = a_at(in_a.i, in_a.l);
           from_b[round] = b_at(in_b.i, in_b.l);
         }
 #pragma unroll
         for (int round = 0; round < kSmallTile; ++round) {
-          const Place in_a = PlaceOf(round, thread, a_along);
-          const Place in_b = PlaceOf(round, thread, b_along);
+          const TileIndex in_a = LoadedIndex(round, thread, a_along);
+          const TileIndex in_b = LoadedIndex(round, thread, b_along);
           left[in_a.i][in_a.l] = from_a[round];
           right[in_b.l][in_b.i] = from_b[round];
         }
       } else {
 #pragma unroll 4
         for (int e = thread; e < kSmallTile * depth; e += kSlice) {
-          const Place across = {e % kSmallTile, e / kSmallTile};
-          const Place along = {e / depth, e % depth};
-          const Place in_a = a_along ? along : across;
-          const Place in_b = b_along ? along : across;
+          const TileIndex across = {e % kSmallTile, e / kSmallTile};
+          const TileIndex along = {e / depth, e % depth};
+          const TileIndex in_a = a_along ? along : across;
+          const TileIndex in_b = b_along ? along : across;
           left[in_a.i][in_a.l] = a_at(in_a.i, in_a.l);
           right[in_b.l][in_b.i] = b_at(in_b.i, in_b.l);
         }

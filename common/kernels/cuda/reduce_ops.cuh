@@ -51,10 +51,10 @@ struct Contiguous {
 
   __device__ T operator()(std::int64_t element) const { return in[element]; }
   __device__ void LoadStep(std::int64_t element, T (&x)[kReduceStep]) const {
-    using Step = Vector<T, kReduceStep>;
+    using StepVector = Vector<T, kReduceStep>;
     const T* const first = in + element;
-    if (reinterpret_cast<std::uintptr_t>(first) % alignof(Step) == 0) {
-      const Step step = *reinterpret_cast<const Step*>(first);
+    if (reinterpret_cast<std::uintptr_t>(first) % alignof(StepVector) == 0) {
+      const StepVector step = *reinterpret_cast<const StepVector*>(first);
 #pragma unroll
       for (int j = 0; j < kReduceStep; ++j) x[j] = step.at[j];
     } else {

@@ -99,10 +99,10 @@ TEST_P(CrossEntropyTest, ALabelThatIsNoClassFailsLate) {
   for (const std::int64_t wrong : {std::int64_t{10}, std::int64_t{-1}}) {
     for (const bool gradient : {false, true}) {
       const Tensor labels = Labels({4, 9, wrong});
-      const SourceLocation here = SourceLocation::Current();
+      const SourceLocation at = SourceLocation::Current();
       const Tensor y = gradient
-                           ? Gradient(Ones({3}, device()), logits, labels, here)
-                           : CrossEntropy(logits, labels, here);
+                           ? Gradient(Ones({3}, device()), logits, labels, at)
+                           : CrossEntropy(logits, labels, at);
       try {
         ValuesOf(y);
         FAIL() << "nothing was thrown";
@@ -113,7 +113,7 @@ TEST_P(CrossEntropyTest, ALabelThatIsNoClassFailsLate) {
                             "classes, from 0 on"),
                   std::string::npos)
             << what;
-        EXPECT_NE(what.find(here.ToString()), std::string::npos) << what;
+        EXPECT_NE(what.find(at.ToString()), std::string::npos) << what;
       }
     }
   }

@@ -185,9 +185,9 @@ TEST_P(UpdatesTest, AnIndexOutOfRangeFailsLate) {
                                        : std::vector<std::int64_t>{0, -1},
                                shape);
     const Tensor source = Ones({2, 2}, device());
-    const SourceLocation here = SourceLocation::Current();
-    const Tensor y = scatter ? ScatterAdd(x, 0, index, source, here)
-                             : IndexAdd(x, 0, index, source, here);
+    const SourceLocation at = SourceLocation::Current();
+    const Tensor y = scatter ? ScatterAdd(x, 0, index, source, at)
+                             : IndexAdd(x, 0, index, source, at);
     try {
       ValuesOf(y);
       FAIL() << "nothing was thrown";
@@ -195,7 +195,7 @@ TEST_P(UpdatesTest, AnIndexOutOfRangeFailsLate) {
       const std::string what = error.what();
       EXPECT_NE(what.find("is out of range; valid are 0..2"), std::string::npos)
           << what;
-      EXPECT_NE(what.find(here.ToString()), std::string::npos) << what;
+      EXPECT_NE(what.find(at.ToString()), std::string::npos) << what;
     }
   }
 }

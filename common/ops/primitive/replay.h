@@ -15,7 +15,7 @@
 //   }
 //   Tensor same = Replay(made.calls[0], {&x, &y});
 //
-// It takes every kind of operation: plain, view, in place, empty.
+// Replay takes every kind of operation: plain, view, in place, empty.
 // Thread-safety: as for Apply.
 //
 //   std::unique_ptr<Primitive> add =

@@ -66,7 +66,7 @@ class Program {
     }
   }
 
-  void Step() {
+  void AddOp() {
     const Tensor x = Any();
     try {
       values.push_back(Result(x));
@@ -211,7 +211,7 @@ TEST_P(ReplayTest, RepeatsRandomProgramsBitForBit) {
     ManualSeed(1000 + seed, device);
     {
       const ScopedOpListener listen(&tracer);
-      for (int i = 0; i < 40; ++i) program.Step();
+      for (int i = 0; i < 40; ++i) program.AddOp();
     }
     ManualSeed(1000 + seed, device);
     for (Tracer::Op& op : tracer.ops) {

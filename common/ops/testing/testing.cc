@@ -250,9 +250,9 @@ double BroadcastAt(const std::vector<double>& values, const Shape& shape,
     const std::int64_t i = index % size;
     index /= size;
     if (d > shape.rank()) continue;
-    const std::int64_t own = shape[shape.rank() - d];
-    offset += (own == 1 ? 0 : i) * stride;
-    stride *= own;
+    const std::int64_t size_of_dim = shape[shape.rank() - d];
+    offset += (size_of_dim == 1 ? 0 : i) * stride;
+    stride *= size_of_dim;
   }
   return values[offset];
 }

@@ -148,13 +148,13 @@ namespace internal {
 inline bool instrumented = false;  // set by check_hooks.cc
 
 // The results by addresses of code: findings by the kernel, the site and, for a
-// race, the site of the earlier access; requests by the kernel and the place. A
-// place is a site, whether it uses shared memory, whether it writes, and how
+// race, the site of the earlier access; requests by the kernel and the kind of
+// access: its site, whether it uses shared memory, whether it writes, and how
 // many bytes.
 using AllFindings =
     std::map<std::pair<FindingKind, std::array<Site, 3>>, Finding>;
-using Place = std::tuple<Site, bool, bool, int>;
-using AllRequests = std::map<std::pair<Site, Place>, Requests>;
+using AccessKind = std::tuple<Site, bool, bool, int>;
+using AllRequests = std::map<std::pair<Site, AccessKind>, Requests>;
 // In report.cc. Named adds the names and lines, and joins the results of one
 // line; Print is for ReportAtExit.
 CheckReport Named(AllFindings&& findings, AllRequests&& requests);

@@ -27,7 +27,7 @@ constexpr std::size_t kStackBytes = 64 << 10;
 
 // Where a thread of a block continues, for the compiler's setjmp: libc's checks
 // that a jump stays on its stack, and swapcontext makes a system call.
-using Place = void* [5];
+using JumpBuffer = void* [5];
 
 // For functions that switch stacks. Their callers must not be optimised by
 // their code: it does not show which registers change.
@@ -101,7 +101,7 @@ class Block {
  private:
   struct Fiber {
     ucontext_t begin;
-    Place place;
+    JumpBuffer resume;
     std::unique_ptr<char[]> stack;
     bool begun = false;
     State state = State::kReady;
@@ -150,18 +150,18 @@ class Block {
   bool ReleaseWarps(bool stranded) {
     bool any = false;
     for (unsigned first = 0; first < count_; first += warpSize) {
-      unsigned here = 0;
+      unsigned waiting = 0;
       const unsigned last = std::min(first + warpSize, count_);
       for (unsigned t = first; t < last; ++t) {
-        if (fibers_[t]->state == State::kInWarp) here |= 1u << (t - first);
+        if (fibers_[t]->state == State::kInWarp) waiting |= 1u << (t - first);
       }
       for (unsigned t = first; t < last; ++t) {
         Fiber& fiber = *fibers_[t];
-        if ((here >> (t - first) & 1) == 0) continue;
+        if ((waiting >> (t - first) & 1) == 0) continue;
         const bool whole = last - first == warpSize;
         const unsigned wanted =
             whole ? fiber.mask : fiber.mask & ((1u << (last - first)) - 1);
-        if (!stranded && (wanted & ~here) != 0) continue;
+        if (!stranded && (wanted & ~waiting) != 0) continue;
         if (stranded && observer_ != nullptr) {
           observer_->Fault(FindingKind::kStrandedLane, fiber.site);
         }
@@ -173,18 +173,18 @@ class Block {
   }
 
   D2L_SWITCHES_STACKS void Yield() {
-    if (__builtin_setjmp(fibers_[running_]->place) == 0) Jump(scheduler_);
+    if (__builtin_setjmp(fibers_[running_]->resume) == 0) Jump(scheduler_);
   }
 
   D2L_SWITCHES_STACKS void GoOn(Fiber& fiber) {
     if (__builtin_setjmp(scheduler_) != 0) return;
-    if (fiber.begun) Jump(fiber.place);
+    if (fiber.begun) Jump(fiber.resume);
     fiber.begun = true;
     setcontext(&fiber.begin);
   }
 
-  [[noreturn]] D2L_SWITCHES_STACKS static void Jump(Place& place) {
-    __builtin_longjmp(place, 1);
+  [[noreturn]] D2L_SWITCHES_STACKS static void Jump(JumpBuffer& buffer) {
+    __builtin_longjmp(buffer, 1);
   }
 
   [[noreturn]] static void Enter();
@@ -194,7 +194,7 @@ class Block {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   unsigned count_ = 0;
   unsigned running_ = 0;
-  Place scheduler_;
+  JumpBuffer scheduler_;
 };
 
 Block& BlockOfThread() {

@@ -81,7 +81,7 @@ CheckReport internal::Named(AllFindings&& findings, AllRequests&& requests) {
   std::map<Site, SourceLine> lines = LinesOf(sites);
   CheckReport report;
   // A line may have several sites, a kernel several instances.
-  std::set<std::string> said;
+  std::set<std::string> reported;
   for (auto& [key, finding] : findings) {
     finding.kernel = lines[key.second[0]].function;
     for (Event* const e : {&finding.at, &finding.before}) {
@@ -89,9 +89,11 @@ CheckReport internal::Named(AllFindings&& findings, AllRequests&& requests) {
     }
     Finding same = finding;
     for (Event* const e : {&same.at, &same.before}) e->block = e->thread = 0;
-    if (said.insert(same.ToString()).second) report.findings.push_back(finding);
+    if (reported.insert(same.ToString()).second)
+      report.findings.push_back(finding);
   }
-  std::map<std::tuple<std::string, std::string, int, Place>, Requests> rows;
+  std::map<std::tuple<std::string, std::string, int, AccessKind>, Requests>
+      rows;
   for (auto& [key, r] : requests) {
     r.kernel = lines[key.first].function;
     r.at = lines[std::get<Site>(key.second)];

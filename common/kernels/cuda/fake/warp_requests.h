@@ -24,8 +24,8 @@ namespace d2l::kernels::cuda::internal {
 
 class WarpRequests {
  public:
-  void Add(unsigned thread, const Place& place, const void* address) {
-    std::vector<Warp>& warps = places_[place];
+  void Add(unsigned thread, const AccessKind& kind, const void* address) {
+    std::vector<Warp>& warps = kinds_[kind];
     const std::size_t number = thread / warpSize, lane = thread % warpSize;
     if (warps.size() <= number) warps.resize(number + 1);
     auto& [times, requests] = warps[number];
@@ -36,14 +36,14 @@ class WarpRequests {
 
   // Adds the block's requests to its kernel's, and forgets them.
   void AddTo(Site kernel, AllRequests& all) {
-    for (const auto& [place, warps] : places_) {
-      Requests& sum = all[{kernel, place}];
-      std::tie(std::ignore, sum.shared, sum.writes, sum.bytes) = place;
+    for (const auto& [kind, warps] : kinds_) {
+      Requests& sum = all[{kernel, kind}];
+      std::tie(std::ignore, sum.shared, sum.writes, sum.bytes) = kind;
       for (const Warp& warp : warps) {
         for (const Request& request : warp.requests) Count(request, sum);
       }
     }
-    places_.clear();
+    kinds_.clear();
   }
 
  private:
@@ -97,7 +97,7 @@ class WarpRequests {
     }
   }
 
-  std::map<Place, std::vector<Warp>> places_;
+  std::map<AccessKind, std::vector<Warp>> kinds_;
 };
 
 }  // namespace d2l::kernels::cuda::internal

@@ -50,8 +50,8 @@ struct CatPart {
 
 // Index, of an input (outer, size, inner) in units.
 struct IndexMap {
-  // The source of unit e of the output.
-  struct Place {
+  // Where unit e of the output comes from.
+  struct UnitSource {
     std::int64_t position;  // of the index to read
     std::int64_t block;     // of the input
     std::int64_t within;    // within a row
@@ -64,16 +64,16 @@ struct IndexMap {
   Splitter by_inner;
   Splitter by_count;
 
-  D2L_HOST_DEVICE Place At(std::int64_t e) const {
-    Place place;
+  D2L_HOST_DEVICE UnitSource At(std::int64_t e) const {
+    UnitSource source;
     std::int64_t i;
-    place.block = by_count.Split(by_inner.Split(e, &place.within), &i);
-    place.position = gather ? e : i;
-    return place;
+    source.block = by_count.Split(by_inner.Split(e, &source.within), &i);
+    source.position = gather ? e : i;
+    return source;
   }
-  D2L_HOST_DEVICE std::int64_t Source(const Place& place,
+  D2L_HOST_DEVICE std::int64_t Source(const UnitSource& source,
                                       std::int64_t index) const {
-    return (place.block * size + index) * inner + place.within;
+    return (source.block * size + index) * inner + source.within;
   }
 };
 

@@ -81,10 +81,10 @@ TEST(IndexMapTest, AsTheLoopsOfKernelsH) {
           for (std::int64_t o = 0; o < outer; ++o) {
             for (std::int64_t i = 0; i < count; ++i) {
               for (std::int64_t j = 0; j < inner; ++j, ++e) {
-                const IndexMap::Place place = map.At(e);
-                EXPECT_EQ(place.position,
+                const IndexMap::UnitSource source = map.At(e);
+                EXPECT_EQ(source.position,
                           gather ? (o * count + i) * inner + j : i);
-                EXPECT_EQ(map.Source(place, 5), (o * size + 5) * inner + j);
+                EXPECT_EQ(map.Source(source, 5), (o * size + 5) * inner + j);
               }
             }
           }

@@ -70,9 +70,9 @@ class LaneWalk {
       const std::int64_t turn = whole & ((std::int64_t{1} << lane_bits) - 1);
       rest_ = turn == lane ? static_cast<int>(length % kReduceStep) : 0;
     } else {
-      const std::int64_t own = StepsUpTo(length);
-      full_steps_ = own / kReduceStep;
-      rest_ = static_cast<int>(own % kReduceStep);
+      const std::int64_t elements = StepsUpTo(length);
+      full_steps_ = elements / kReduceStep;
+      rest_ = static_cast<int>(elements % kReduceStep);
     }
   }
 

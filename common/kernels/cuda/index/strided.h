@@ -1,4 +1,4 @@
-// From an element's number to its place in memory that is not contiguous.
+// From an element's number to its offset in memory that is not contiguous.
 //
 //   const StridedDims<2> dims = MakeStridedDims<2>(shape, {&out, &in});
 //   std::int64_t offset[2];
@@ -39,24 +39,24 @@ struct StridedDims {
     if (wide) {
       for (int d = rank - 1; d > 0; --d) {
         const std::int64_t size = divider[d].divisor();
-        Step(d, index % size, offset);
+        AddSteps(d, index % size, offset);
         index /= size;
       }
     } else {
       std::uint32_t rest = static_cast<std::uint32_t>(index);
       for (int d = rank - 1; d > 0; --d) {
         const std::uint32_t quotient = divider[d].Quotient(rest);
-        Step(d, rest - quotient * divider[d].divisor(), offset);
+        AddSteps(d, rest - quotient * divider[d].divisor(), offset);
         rest = quotient;
       }
       index = rest;
     }
-    Step(0, index, offset);
+    AddSteps(0, index, offset);
   }
 
  private:
-  D2L_HOST_DEVICE void Step(int d, std::int64_t steps,
-                            std::int64_t (&offset)[kOperands]) const {
+  D2L_HOST_DEVICE void AddSteps(int d, std::int64_t steps,
+                                std::int64_t (&offset)[kOperands]) const {
     for (int k = 0; k < kOperands; ++k) offset[k] += steps * stride[d][k];
   }
 };
@@ -87,10 +87,10 @@ StridedDims<kOperands> MakeStridedDims(
   return dims;
 }
 
-// An operand that is an array, for SplitRows.
-struct StridedArray {
+// An operand, for SplitRows.
+struct StridedOperand {
   Shape* strides;
-  const void* data;
+  const void* data;  // null for a number
   std::size_t element_size;
   // Set by SplitRows: a vector is one element, repeated.
   bool repeated;
@@ -100,26 +100,30 @@ struct StridedArray {
 // shape and strides count vectors. In every array, a vector's elements must lie
 // side by side, from a multiple of the vector's size on; in an array other than
 // the first, the output, they may also be one repeated element. Otherwise
-// returns false and changes no stride.
+// returns false and changes no stride. Numbers fit any vector.
 inline bool SplitRows(int vector, Shape& shape,
-                      absl::Span<StridedArray> arrays) {
+                      absl::Span<StridedOperand> operands) {
   const int last = shape.rank() - 1;
   if (shape[last] % vector != 0) return false;
-  for (StridedArray& array : arrays) {
-    const Shape& strides = *array.strides;
-    array.repeated = strides[last] == 0 && &array != &arrays[0];
-    if (array.repeated) continue;
+  for (StridedOperand& operand : operands) {
+    if (operand.data == nullptr) continue;
+    const Shape& strides = *operand.strides;
+    operand.repeated = strides[last] == 0 && &operand != &operands[0];
+    if (operand.repeated) continue;
     const std::size_t bytes =
-        array.element_size * static_cast<std::size_t>(vector);
+        operand.element_size * static_cast<std::size_t>(vector);
     if (strides[last] != 1) return false;
-    if (reinterpret_cast<std::uintptr_t>(array.data) % bytes != 0) return false;
+    if (reinterpret_cast<std::uintptr_t>(operand.data) % bytes != 0) {
+      return false;
+    }
     for (int d = 0; d < last; ++d) {
       if (strides[d] % vector != 0) return false;
     }
   }
   shape[last] /= vector;
-  for (const StridedArray& array : arrays) {
-    if (!array.repeated) (*array.strides)[last] = vector;
+  for (const StridedOperand& operand : operands) {
+    const bool in_memory = operand.data != nullptr && !operand.repeated;
+    if (in_memory) (*operand.strides)[last] = vector;
   }
   return true;
 }

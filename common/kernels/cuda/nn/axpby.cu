@@ -27,14 +27,14 @@ void Launch(const CudaLaunch& launch, const AxpbyArgs& args) {
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const out = static_cast<T*>(args.out);
-    const Operand<T> x = {static_cast<const T*>(args.x), T{}};
+    const ArrayOrNumber<T> x = {static_cast<const T*>(args.x), T{}};
     const T alpha = static_cast<T>(args.alpha);
     const T beta = static_cast<T>(args.beta);
     if (args.beta == 0) {
       LaunchContiguous(launch, Scale<T>{alpha}, args.numel, out, x);
     } else {
       LaunchContiguous(launch, ScaleAndAdd<T>{alpha, beta}, args.numel, out, x,
-                       Operand<T>{out, T{}});
+                       ArrayOrNumber<T>{out, T{}});
     }
   });
 }

@@ -37,15 +37,15 @@ __global__ void __launch_bounds__(kThreads)
   const SlidingAxis& horizontal = p.window.horizontal;
   for (std::int64_t e = ThreadInGrid(); e < p.window.outputs;
        e += ThreadsOfGrid()) {
-    const SlidingWindow::Place place = p.window.OfOutput(e);
+    const SlidingWindow::PixelIndex pixel = p.window.OfOutput(e);
     std::int64_t n;
-    const std::int64_t channel = p.by_batch.Split(place.image, &n);
+    const std::int64_t channel = p.by_batch.Split(pixel.image, &n);
     const T* const image =
         x + (n * p.channels + channel) * p.window.image_size();
     // Column e - channel * columns of the channel's first row.
     T* to = out + channel * (p.window.area() - 1) * p.columns + e;
-    const std::int64_t top = vertical.Begin(place.row);
-    const std::int64_t left = horizontal.Begin(place.column);
+    const std::int64_t top = vertical.Begin(pixel.row);
+    const std::int64_t left = horizontal.Begin(pixel.column);
     for (std::int64_t i = top; i < top + vertical.kernel(); ++i) {
       const bool in_rows = i >= 0 && i < vertical.size();
 #pragma unroll 4
@@ -65,22 +65,22 @@ struct Col2im {
   Patches p;
 
   __device__ T operator()(std::int64_t e) const {
-    const SlidingWindow::Place place = p.window.OfInput(e);
+    const SlidingWindow::PixelIndex pixel = p.window.OfInput(e);
     const SlidingAxis& vertical = p.window.vertical;
     const SlidingAxis& horizontal = p.window.horizontal;
-    const Span rows = vertical.SeenBy(place.row);
-    const Span columns = horizontal.SeenBy(place.column);
+    const Span rows = vertical.SeenBy(pixel.row);
+    const Span columns = horizontal.SeenBy(pixel.column);
     std::int64_t channel;
-    const std::int64_t n = p.by_channels.Split(place.image, &channel);
+    const std::int64_t n = p.by_channels.Split(pixel.image, &channel);
     const T* const from = patches + channel * p.window.area() * p.columns +
                           n * p.window.out_image_size();
     T sum = 0;
     for (std::int64_t i = rows.begin; i < rows.end; ++i) {
       const std::int64_t tap =
-          (place.row - vertical.Begin(i)) * horizontal.kernel();
+          (pixel.row - vertical.Begin(i)) * horizontal.kernel();
 #pragma unroll 4
       for (std::int64_t j = columns.begin; j < columns.end; ++j) {
-        sum += from[(tap + place.column - horizontal.Begin(j)) * p.columns +
+        sum += from[(tap + pixel.column - horizontal.Begin(j)) * p.columns +
                     i * horizontal.out_size() + j];
       }
     }

@@ -1,5 +1,5 @@
 // Pooling. In a gradient each element of the input looks for the windows that
-// see it: no two threads add to the same place, and the order is fixed.
+// see it: no two threads add to the same pixel, and the order is fixed.
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-using Place = SlidingWindow::Place;
+using PixelIndex = SlidingWindow::PixelIndex;
 
 template <typename T>
 struct MeanOfWindow {
@@ -19,10 +19,10 @@ struct MeanOfWindow {
   SlidingWindow window;
 
   __device__ T operator()(std::int64_t e) const {
-    const Place place = window.OfOutput(e);
-    const Span rows = window.vertical.Inside(place.row);
-    const Span columns = window.horizontal.Inside(place.column);
-    const T* const image = in + place.image * window.image_size();
+    const PixelIndex pixel = window.OfOutput(e);
+    const Span rows = window.vertical.Inside(pixel.row);
+    const Span columns = window.horizontal.Inside(pixel.column);
+    const T* const image = in + pixel.image * window.image_size();
     T sum = 0;
     for (std::int64_t i = rows.begin; i < rows.end; ++i) {
 #pragma unroll 4
@@ -40,10 +40,10 @@ struct MeanGradient {
   SlidingWindow window;
 
   __device__ T operator()(std::int64_t e) const {
-    const Place place = window.OfInput(e);
-    const Span rows = window.vertical.SeenBy(place.row);
-    const Span columns = window.horizontal.SeenBy(place.column);
-    const T* const image = dy + place.image * window.out_image_size();
+    const PixelIndex pixel = window.OfInput(e);
+    const Span rows = window.vertical.SeenBy(pixel.row);
+    const Span columns = window.horizontal.SeenBy(pixel.column);
+    const T* const image = dy + pixel.image * window.out_image_size();
     T sum = 0;
     for (std::int64_t i = rows.begin; i < rows.end; ++i) {
       for (std::int64_t j = columns.begin; j < columns.end; ++j) {
@@ -86,9 +86,9 @@ struct MaxOfWindow {
   SlidingWindow window;
 
   __device__ T operator()(std::int64_t e) const {
-    const Place place = window.OfOutput(e);
-    return LargestInWindow(in + place.image * window.image_size(), window,
-                           place.row, place.column)
+    const PixelIndex pixel = window.OfOutput(e);
+    return LargestInWindow(in + pixel.image * window.image_size(), window,
+                           pixel.row, pixel.column)
         .value;
   }
 };
@@ -100,17 +100,17 @@ struct MaxGradient {
   SlidingWindow window;
 
   __device__ T operator()(std::int64_t e) const {
-    const Place place = window.OfInput(e);
-    const Span rows = window.vertical.SeenBy(place.row);
-    const Span columns = window.horizontal.SeenBy(place.column);
-    const T* const image = in + place.image * window.image_size();
-    const T* const gradient = dy + place.image * window.out_image_size();
-    const std::int64_t here =
-        place.row * window.horizontal.size() + place.column;
+    const PixelIndex pixel = window.OfInput(e);
+    const Span rows = window.vertical.SeenBy(pixel.row);
+    const Span columns = window.horizontal.SeenBy(pixel.column);
+    const T* const image = in + pixel.image * window.image_size();
+    const T* const gradient = dy + pixel.image * window.out_image_size();
+    const std::int64_t index =
+        pixel.row * window.horizontal.size() + pixel.column;
     T sum = 0;
     for (std::int64_t i = rows.begin; i < rows.end; ++i) {
       for (std::int64_t j = columns.begin; j < columns.end; ++j) {
-        if (LargestInWindow(image, window, i, j).at != here) continue;
+        if (LargestInWindow(image, window, i, j).at != index) continue;
         sum += gradient[i * window.horizontal.out_size() + j];
       }
     }

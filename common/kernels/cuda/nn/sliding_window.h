@@ -3,7 +3,7 @@
 // other.
 //
 //   const SlidingWindow window(args.window, args.images);
-//   const SlidingWindow::Place p = window.OfOutput(e);
+//   const SlidingWindow::PixelIndex p = window.OfOutput(e);
 //   const Span rows = window.vertical.Inside(p.row);  // of the input
 //
 // Plain values and pure functions; thread-safe.
@@ -66,7 +66,7 @@ class SlidingAxis {
 };
 
 struct SlidingWindow {
-  struct Place {
+  struct PixelIndex {
     std::int64_t image, row, column;
   };
 
@@ -82,10 +82,10 @@ struct SlidingWindow {
         by_out_height(w.out_height, outputs),
         by_out_width(w.out_width, outputs) {}
 
-  D2L_HOST_DEVICE Place OfInput(std::int64_t e) const {
+  D2L_HOST_DEVICE PixelIndex OfInput(std::int64_t e) const {
     return At(e, by_height, by_width);
   }
-  D2L_HOST_DEVICE Place OfOutput(std::int64_t e) const {
+  D2L_HOST_DEVICE PixelIndex OfOutput(std::int64_t e) const {
     return At(e, by_out_height, by_out_width);
   }
   // The number of elements of an image.
@@ -105,11 +105,11 @@ struct SlidingWindow {
   Splitter by_height, by_width, by_out_height, by_out_width;
 
  private:
-  D2L_HOST_DEVICE static Place At(std::int64_t e, const Splitter& height,
-                                  const Splitter& width) {
-    Place place;
-    place.image = height.Split(width.Split(e, &place.column), &place.row);
-    return place;
+  D2L_HOST_DEVICE static PixelIndex At(std::int64_t e, const Splitter& height,
+                                       const Splitter& width) {
+    PixelIndex pixel;
+    pixel.image = height.Split(width.Split(e, &pixel.column), &pixel.row);
+    return pixel;
   }
 };
 
