@@ -249,26 +249,6 @@ TEST_F(MemoryTest, NoMoreIsTakenThanItMay) {
   b = memory_.Allocate(2 << 20, *stream_);
 }
 
-// A lent storage's place and writer change; its identity does not.
-TEST_F(MemoryTest, LentMemoryIsWhereItIsLent) {
-  StorageRef place = memory_.Allocate(1024, *stream_);
-  place->MarkWritten(*stream_, 7);
-  const StorageRef lent = Storage::Lent(100);
-  const StorageRef same = lent;
-  const std::uint64_t id = lent->id();
-  EXPECT_EQ(lent->bytes(), 100u);
-  EXPECT_NE(id, Storage::Lent(100)->id());
-  EXPECT_THROW(lent->data(), std::logic_error);
-  lent->Lend(static_cast<char*>(place->data()) + 4, *place);
-  EXPECT_EQ(same->data(), static_cast<char*>(place->data()) + 4);
-  EXPECT_EQ(lent->writer(), stream_.get());
-  EXPECT_EQ(lent->written_by(), 7u);
-  EXPECT_EQ(lent->version(), 0u);
-  lent->Lend(nullptr, *place);
-  EXPECT_THROW(same->data(), std::logic_error);
-  EXPECT_EQ(lent->id(), id);
-}
-
 TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
   const auto park = [this] {
     StorageRef block = memory_.Allocate(1024, *stream_);

@@ -1,11 +1,8 @@
 #include "common/device/memory/storage.h"
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <new>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -13,23 +10,6 @@
 #include "common/device/memory/memory.h"
 
 namespace d2l {
-
-StorageRef Storage::Lent(std::size_t bytes) {
-  static std::atomic<std::uint64_t> count{0};
-  auto* const storage = new Storage;
-  storage->bytes_ = bytes;
-  // No block's: those of devices end below this bit.
-  storage->id_ = (std::uint64_t{1} << 60) | ++count;
-  storage->references_.store(1, std::memory_order_relaxed);
-  return StorageRef(storage);
-}
-
-void Storage::ThrowNotLent() {
-  throw std::logic_error(
-      "[data] the values of this parameter are spread over the devices "
-      "(DataParallel's option shard); ask the DataParallel for module(), or "
-      "replica(i), again, which gathers them");
-}
 
 void Storage::AddUser(Stream& stream) noexcept {
   try {
@@ -61,11 +41,7 @@ void StorageRef::reset() noexcept {
   // subtraction.
   if (storage->references_.load(std::memory_order_acquire) == 1 ||
       storage->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    if (storage->memory_ == nullptr) {
-      delete storage;
-    } else {
-      storage->memory_->Return(storage);
-    }
+    storage->memory_->Return(storage);
   }
 }
 

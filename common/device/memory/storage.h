@@ -6,9 +6,6 @@
 //
 // Where blocks come from, and when they are used again: memory.h.
 //
-// A lent storage has no block: Lend gives it a place in another storage, or
-// takes that back, while tensors and their views stay the same.
-//
 // Thread-safety: the counting of handles and RecordStream are thread-safe;
 // MarkWritten is for the one thread that writes. Ownership: streams, and the
 // DeviceMemory, outlive every Storage.
@@ -37,22 +34,8 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  // A storage without memory of its own, for this many bytes.
-  static StorageRef Lent(std::size_t bytes);
-  // From here on its values are at `data`, in the memory of `in`, whose writer
-  // becomes its own. Null takes the place back. The caller orders the streams.
-  void Lend(void* data, const Storage& in) {
-    data_ = data;
-    writer_ = in.writer_;
-    written_by_ = in.written_by_;
-  }
-
-  // An address on the device; aligned to 64 bytes, unless it is lent. Throws
-  // std::logic_error while nothing is lent.
-  void* data() const {
-    if (data_ == nullptr) ThrowNotLent();
-    return data_;
-  }
+  // An address on the device, aligned to 64 bytes.
+  void* data() const { return data_; }
   // As requested; the block may be larger.
   std::size_t bytes() const { return bytes_; }
   // Unique in the process; never used again.
@@ -90,7 +73,6 @@ class Storage {
   };
 
   Storage() = default;
-  [[noreturn]] static void ThrowNotLent();
   void AddUser(Stream& stream) noexcept;
   // Records the users' events; returns false, and changes nothing, on failure.
   bool RecordUsers() noexcept;
@@ -107,9 +89,9 @@ class Storage {
   Stream* writer_ = nullptr;
   std::uint64_t written_by_ = 0;
   std::uint64_t version_ = 0;
-  DeviceMemory* memory_ = nullptr;  // null if it is lent
-  std::size_t size_ = 0;            // of the block, at least bytes_
-  Storage* next_ = nullptr;         // in a list
+  DeviceMemory* memory_ = nullptr;
+  std::size_t size_ = 0;      // of the block, at least bytes_
+  Storage* next_ = nullptr;   // in a list
   Storage** link_ = nullptr;  // to this block there; null if it is in none
   Storage* left_ = nullptr;   // in its segment
   Storage* right_ = nullptr;
@@ -145,7 +127,6 @@ class StorageRef {
 
  private:
   friend class DeviceMemory;
-  friend class Storage;
   explicit StorageRef(Storage* storage) : storage_(storage) {}
 
   Storage* storage_ = nullptr;

@@ -24,13 +24,6 @@ void Tell(const internal::Listeners& listeners, const OpRecord& record) {
   listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
 }
 
-void TellBefore(const internal::Listeners& listeners,
-                const Primitive& primitive, Inputs inputs) {
-  if (!listeners.any()) return;
-  listeners.ForEach(
-      [&](OpListener& listener) { listener.BeforeOp(primitive, inputs); });
-}
-
 // For operations that launch nothing.
 void TellUnlaunched(const internal::Listeners& listeners,
                     const Primitive& primitive, Inputs inputs,
@@ -215,7 +208,6 @@ std::uint64_t ViewPrimitive::Launch(const LaunchContext&) const {
 Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const internal::Listeners listeners;
   const std::int64_t host_begin = listeners.Now();
-  TellBefore(listeners, primitive, inputs);
   CheckInputs(primitive, inputs, at);
   const ValueSpec spec = Infer(primitive, inputs, at);
   Stream& stream = StreamOf(spec.device, at);
@@ -229,7 +221,6 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
                   const Tensor& target, SourceLocation at) {
   const internal::Listeners listeners;
   const std::int64_t host_begin = listeners.Now();
-  TellBefore(listeners, primitive, inputs);
   CheckInputs(primitive, inputs, at);
   CheckDefined(primitive.name(), target, at);
   const ValueSpec spec = Infer(primitive, inputs, at);

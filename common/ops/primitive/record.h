@@ -19,8 +19,7 @@
 //
 // Thread-safety: a thread's listener is called on that thread; one of the
 // process is called on any thread, also concurrently, and must lock its state.
-// A listener must not request operations, except in BeforeOp and
-// CopyBeforeWrite.
+// A listener must not request operations, except in CopyBeforeWrite.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_RECORD_H_
 #define D2L_COMMON_OPS_PRIMITIVE_RECORD_H_
@@ -89,11 +88,6 @@ class OpListener {
  public:
   virtual ~OpListener() = default;
 
-  // An operation is about to be requested; not a view.
-  virtual void BeforeOp(const Primitive& primitive,
-                        absl::Span<const Tensor* const> inputs) {
-    static_cast<void>(primitive), static_cast<void>(inputs);
-  }
   // An operation in place that will overwrite this input is about to be
   // requested. A listener that needs the old values returns a copy, which it
   // requests here with the line `at`; the operation reads the copy.

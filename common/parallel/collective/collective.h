@@ -86,14 +86,8 @@ Work ReduceScatterAsync(Replicas replicas,
                         SourceLocation at = SourceLocation::Current());
 Work AllGatherAsync(Replicas replicas,
                     SourceLocation at = SourceLocation::Current());
-// One rank's part of an AllGather, for which the others need not be ready:
-// `whole`, on one of the devices, becomes the chunks, one of each device. It is
-// ordered only by the device's communication stream, which must wait for the
-// writers of the chunks and for the last readers of `whole`.
-Work GatherAsync(Replicas chunks, const Tensor& whole,
-                 SourceLocation at = SourceLocation::Current());
 
-// The stream on which the device's part of collectives runs. Other numbers are
+// The stream on which the device's part of collectives runs. Number 1 is
 // DataParallel's, behind collectives, where an emulated link takes its time.
 Stream& CommunicationStream(Device device, int number = 0);
 

@@ -347,30 +347,4 @@ Work RunPlan(const char* name, const CollectivePlan& plan, Replicas replicas,
   return Executor(name, plan, replicas, at).Run();
 }
 
-Work GatherAsync(Replicas chunks, const Tensor& whole, SourceLocation at) {
-  const int n = static_cast<int>(chunks.size());
-  // Rank n is the one that gathers; the others have only their chunk.
-  CollectivePlan plan{n + 1, n + 1, n, {}};
-  std::vector<Tensor> memory;
-  std::int64_t begin = 0;
-  for (int c = 0; c < n; ++c) {
-    CheckDefined("gather", chunks[c], at);
-    const std::int64_t end = ChunkBegin(whole.numel(), n, c + 1);
-    if (chunks[c].numel() != end - begin || !chunks[c].is_contiguous() ||
-        chunks[c].dtype() != whole.dtype()) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[gather] chunk %d of %s wanted, of %d elements; got %s; requested "
-          "at %s",
-          c, whole.Describe(), end - begin, chunks[c].Describe(),
-          at.ToString()));
-    }
-    plan.moves.push_back({{0, n, c, c, MoveOp::kCopy}, {}});
-    memory.push_back(Tensor::View(chunks[c], chunks[c].offset() - begin,
-                                  {whole.numel()}, {1}));
-    begin = end;
-  }
-  memory.push_back(whole);
-  return Executor("gather", plan, memory, at).Run();
-}
-
 }  // namespace d2l

@@ -18,7 +18,6 @@
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 #include "common/parallel/collective/schedule.h"
-#include "common/parallel/data_parallel/sharded_parameters.h"
 #include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l {
@@ -68,18 +67,7 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
     replica.FindTensors();
     if (i == 0) MakeBuckets();
   }
-  if (options_.shard == Shard::kParameters) {
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      shards_.emplace_back();
-      for (std::size_t d = 0; d < devices_.size(); ++d) {
-        const auto [begin, end] = ShardOf(b, d);
-        shards_[b].push_back(
-            Empty({end - begin}, devices_[d], buckets_[b].dtype));
-      }
-    }
-  }
   for (std::size_t i = 0; i < devices_.size(); ++i) MakePieces(i);
-  if (!shards_.empty()) LendParameters();
   RememberVersions();
 }
 
@@ -109,15 +97,6 @@ void DataParallel::CheckOptions() {
         "[DataParallel] shards are added up by split; got %s; leave it or the "
         "shards out",
         AllReduceAlgorithmName(options_.allreduce)));
-  }
-  if (options_.shard == Shard::kParameters && options_.processes > 1 &&
-      devices_.size() > 1) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[DataParallel] shards of the parameters of %d processes wanted, with "
-        "%d devices in each, which would gather at different times, and what "
-        "one gathers all processes must send; start %d processes with a device "
-        "each, or shard less (Shard::kGradients)",
-        options_.processes, devices_.size(), ranks()));
   }
   if (options_.split.empty()) options_.split.assign(ranks(), 1);
   if (static_cast<int>(options_.split.size()) != ranks()) {
@@ -196,7 +175,6 @@ Tensor DataParallel::Forward(const Tensor& x) {
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (shards[i].size(0) == 0) continue;
-    const ScopedGathers gathers(replicas_[i].sharded.get(), /*direction=*/-1);
     outputs.push_back(replicas_[i].net->Forward(shards[i]));
   }
   return JoinShards(outputs, devices_[0], at);
@@ -231,9 +209,6 @@ void DataParallel::FollowModule(SourceLocation at) {
   if (momentum) CopyMomentum(at);
   whole_sgd_.reset();
   if (written || momentum) RememberVersions();
-  for (const Replica& replica : replicas_) {
-    if (replica.sharded != nullptr) replica.sharded->Reset();
-  }
 }
 
 nn::SGD* DataParallel::shown_sgd() {
@@ -263,21 +238,9 @@ void DataParallel::CopyToReplicas(SourceLocation at) {
   in_flight_.clear();
   places_.clear();
   const NoGradGuard guard;
-  if (!shards_.empty()) {
-    replicas_[0].sharded->GatherAll();
-    Scatter(at);
-  }
-  const auto kept = [&](const Replica& replica) {
-    std::vector<Tensor> all;
-    if (shards_.empty()) all = replica.parameters;
-    for (const auto& [name, x] : nn::NamedBuffers(*replica.net)) {
-      all.push_back(x);
-    }
-    return all;
-  };
-  const std::vector<Tensor> from = kept(replicas_[0]);
+  const std::vector<Tensor>& from = replicas_[0].state;
   for (std::size_t d = 1; d < replicas_.size(); ++d) {
-    const std::vector<Tensor> to = kept(replicas_[d]);
+    const std::vector<Tensor>& to = replicas_[d].state;
     for (std::size_t i = 0; i < to.size(); ++i) {
       CopyTo(from[i], to[i], /*non_blocking=*/true, at);
     }

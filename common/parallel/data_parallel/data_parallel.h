@@ -30,25 +30,18 @@
 // (max_in_flight).
 //
 // Every device holds all parameters, gradients and momentum, unless
-// options.shard says otherwise (ZeRO's three stages; PyTorch's FSDP). With
-// kOptimizer each updates a shard of every bucket, holds the only momentum of
-// that shard, and gathers the other new values. With kGradients each also keeps
-// only a shard of the gradients, and with kParameters of the parameters, which
-// are gathered before a layer uses them (sharded_parameters.h): module() and
-// replica() gather all, and their results must not be used after the next Step
-// or Forward. sgd() gathers the momentum. Sums are those of kSplit, so all bits
-// stay the same. While a DataParallel is being made, the parameters and their
-// copies are still whole.
+// options.shard says otherwise (ZeRO's first two stages). With kOptimizer each
+// updates a shard of every bucket, holds the only momentum of that shard, and
+// gathers the other new values. With kGradients each also keeps only a shard of
+// the gradients. sgd() gathers the momentum. Sums are those of kSplit, so all
+// bits stay the same.
 //
 // Several processes, each with the same number of devices, train one network
 // together if the options have the number of processes and a `collective`
 // (mpi/mpi_world.h). Each passes the whole batch to every Step, and computes
 // its devices' shards of it: all replicas have the bits of one process with all
 // the devices. Forward computes the outputs of its process's batch. With shards
-// all processes call sgd() together; with kParameters, for which each has one
-// device, also module(), replica(), Forward, and calls that visit the module's
-// members, such as printing: all processes take part in a gather. Their
-// networks must use the parameters in the same order for all samples.
+// all processes call sgd() together, and take part in a gather.
 //
 // The module is that of the first device. Values written to it, as by
 // nn::LoadStateDict, and to the momentum in sgd(), reach the other devices at
@@ -79,7 +72,6 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
@@ -92,8 +84,6 @@
 
 namespace d2l {
 
-class ShardedParameters;
-
 // An emulated connection: each device's part of an AllReduce takes this much
 // longer, as a sleep that needs no core.
 struct EmulatedLink {
@@ -102,11 +92,11 @@ struct EmulatedLink {
 };
 
 // What each device holds only a shard of: this, and all before it.
-enum class Shard { kNone, kOptimizer, kGradients, kParameters };
+enum class Shard { kNone, kOptimizer, kGradients };
 
 // A device's memory in a step, by purpose, in bytes.
 struct MemoryUse {
-  std::int64_t parameters = 0;   // and buffers; or shards and gathered buckets
+  std::int64_t parameters = 0;   // and buffers
   std::int64_t gradients = 0;    // in buckets, and their shards
   std::int64_t optimizer = 0;    // momentum
   std::int64_t activations = 0;  // kept by the forward for the backward pass
@@ -182,7 +172,7 @@ class DataParallel : public nn::Module {
 
   nn::Module& module() { return replica(0); }
   // The replica on devices()[i]; number 0 is the module.
-  nn::Module& replica(int i);
+  nn::Module& replica(int i) { return *replicas_[i].net; }
   const std::vector<Device>& devices() const { return devices_; }
   const DataParallelOptions& options() const { return options_; }
 
@@ -194,7 +184,7 @@ class DataParallel : public nn::Module {
   MemoryUse memory(int i, SourceLocation at = SourceLocation::Current());
   // The memory by a formula: 4 bytes for each float32 parameter, as many for
   // its gradient and its momentum, or a shard of them, and two places of the
-  // longest bucket for gathering or adding up. The caller passes the memory of
+  // longest bucket for adding up. The caller passes the memory of
   // the layers' values.
   MemoryUse PredictMemory(int i, std::int64_t activations,
                           std::int64_t temporaries, bool momentum) const;
@@ -223,7 +213,6 @@ class DataParallel : public nn::Module {
     std::vector<std::uint64_t> versions;  // of the state when all were equal
     std::vector<Piece> pieces;            // of each parameter
     nn::SGD sgd{{}, {/*lr=*/0}};          // of the pieces
-    std::shared_ptr<ShardedParameters> sharded;  // null unless kParameters
     // Bytes of the last step; `others` are not the network's.
     std::int64_t activations = 0, others = 0;
 
@@ -250,15 +239,6 @@ class DataParallel : public nn::Module {
   std::pair<std::int64_t, std::int64_t> ShardOf(std::size_t bucket,
                                                 std::size_t device) const;
   void MakePieces(std::size_t device);
-  // Lends the replicas' parameters; the values are then in shards_ only.
-  void LendParameters();
-  // Writes the module's parameters to the shards.
-  void Scatter(SourceLocation at);
-  // If `written`, gathers wait for what the current streams write to the
-  // shards; else the current streams wait for gathers.
-  void Order(bool written, SourceLocation at);
-  Event GatherBucket(std::size_t device, std::size_t bucket,
-                     const Tensor& whole);
   // GatherPieces gathers tensors like the parameters, of which each device has
   // its pieces, into `whole`, where that gives a tensor.
   using OfParameter =
@@ -286,7 +266,7 @@ class DataParallel : public nn::Module {
   Tensor Forward(std::size_t device, const Tensor& x, const Tensor& labels,
                  double scale, Pass& pass, SourceLocation at);
   // For a process without samples: computes some of the others', which do not
-  // count, to write the buffers and take part in gathers as the others do.
+  // count, to write the buffers as the others do.
   void ForwardForOthers(const Tensor& x, const Tensor& labels, Pass& pass,
                         SourceLocation at);
   // Continues the backward pass until the bucket's gradients are known, and
@@ -312,8 +292,7 @@ class DataParallel : public nn::Module {
   Work Communicate(Collective collective, const std::vector<Tensor>& tensors,
                    SourceLocation at);
   // Delays the current streams as a link would for this many bytes each.
-  void EmulateLink(absl::Span<const Device> devices, double bytes,
-                   SourceLocation at) const;
+  void EmulateLink(double bytes, SourceLocation at) const;
   // Devices of all processes; and a device's number among them.
   int ranks() const {
     return static_cast<int>(devices_.size()) * options_.processes;
@@ -328,9 +307,7 @@ class DataParallel : public nn::Module {
   std::vector<Device> devices_;
   std::vector<Replica> replicas_;
   std::vector<Bucket> buckets_;
-  std::vector<Place> place_of_;  // by parameter
-  // For kParameters only; by bucket and device.
-  std::vector<std::vector<Tensor>> shards_;
+  std::vector<Place> place_of_;                  // by parameter
   std::vector<std::vector<StorageRef>> places_;  // by place and device
   std::optional<nn::SGD> whole_sgd_;             // with the gathered momentum
   // Versions of the momentum when all devices had the same.

@@ -7,7 +7,6 @@
 
 #include "common/device/device_table.h"
 #include "common/parallel/data_parallel/data_parallel.h"
-#include "common/parallel/data_parallel/sharded_parameters.h"
 
 namespace d2l {
 
@@ -22,10 +21,6 @@ MemoryUse DataParallel::Held(std::size_t d) {
   };
   MemoryUse use;
   use.parameters = bytes(replica.state);
-  if (replica.sharded != nullptr) {
-    use.parameters += replica.sharded->bytes() - bytes(replica.parameters);
-  }
-  for (const auto& shards : shards_) use.parameters += bytes({shards[d]});
   for (const std::vector<StorageRef>& place : places_) {
     use.gradients += static_cast<std::int64_t>(place[d]->bytes());
   }
@@ -50,19 +45,17 @@ MemoryUse DataParallel::memory(int i, SourceLocation at) {
 MemoryUse DataParallel::PredictMemory(int i, std::int64_t activations,
                                       std::int64_t temporaries,
                                       bool momentum) const {
-  std::int64_t all = 0, shard = 0, longest = 0, late = 0;
+  std::int64_t all = 0, shard = 0, late = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const std::int64_t size = DTypeSize(buckets_[b].dtype);
     const auto [begin, end] = ShardOf(b, i);
     all += buckets_[b].numel * size;
     shard += (end - begin) * size;
-    longest = std::max(longest, buckets_[b].numel * size);
     // When the last gradients are computed, two shards do not exist yet.
     if (b + 2 >= buckets_.size() && moves_on()) late += (end - begin) * size;
   }
   MemoryUse use;
-  use.parameters = shards_.empty() ? all : shard + 2 * longest;
-  if (!shards_.empty() && buckets_.size() == 1) use.parameters -= longest;
+  use.parameters = all;
   for (const auto& [name, buffer] : nn::NamedBuffers(*replicas_[i].net)) {
     use.parameters += buffer.numel() * DTypeSize(buffer.dtype());
   }

@@ -152,9 +152,7 @@ TEST(DataParallelProcessesTest, TrainToTheBitsOfOne) {
   for (const auto& [shard, overlap, each] :
        {Case{Shard::kNone, true, 1}, Case{Shard::kNone, false, 2},
         Case{Shard::kOptimizer, true, 1}, Case{Shard::kOptimizer, false, 2},
-        Case{Shard::kGradients, true, 2}, Case{Shard::kGradients, false, 1},
-        Case{Shard::kParameters, true, 1},
-        Case{Shard::kParameters, false, 1}}) {
+        Case{Shard::kGradients, true, 2}, Case{Shard::kGradients, false, 1}}) {
     const int processes = 4 / each;
     DataParallelOptions options = WithBuckets(300, overlap);
     const auto expected = Train(nn::Clone(net, First()), ids, options);

@@ -5,28 +5,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "common/device/device_table.h"
 #include "common/ops/no_grad.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/data_parallel/data_parallel.h"
-#include "common/parallel/data_parallel/sharded_parameters.h"
 
 namespace d2l {
 namespace {
 
-// Streams behind collectives of all devices, and behind a device's gathers; not
-// those of the collectives, which an emulated link would hold up.
+// Behind collectives; not their own stream, which an emulated link would hold
+// up.
 Stream& BucketStream(Device device) { return CommunicationStream(device, 1); }
-Stream& GatherStream(Device device) { return CommunicationStream(device, 2); }
+
+// Whether the operation that writes x is known to have failed.
+bool HasFailed(const Tensor& x) {
+  Stream* const writer = x.storage()->writer();
+  return writer != nullptr &&
+         writer->FailureOf(x.storage()->written_by()) != nullptr;
+}
 
 }  // namespace
 
@@ -56,78 +58,12 @@ void DataParallel::MakePieces(std::size_t d) {
     piece.x = parameter;
     if (begin < end) piece.begin = begin - offset, piece.offset = begin - from;
     if (sharded()) {
-      const Tensor in =
-          shards_.empty() ? Reshape(parameter, {-1}) : shards_[b][d];
-      const std::int64_t first = shards_.empty() ? piece.begin : piece.offset;
-      piece.x =
-          Slice(in, 0, first, first + std::max<std::int64_t>(0, end - begin));
+      piece.x = Slice(Reshape(parameter, {-1}), 0, piece.begin,
+                      piece.begin + std::max<std::int64_t>(0, end - begin));
     }
     tensors.push_back(piece.x);
   }
   replica.sgd = nn::SGD(std::move(tensors), {/*lr=*/0});
-}
-
-void DataParallel::LendParameters() {
-  Scatter(SourceLocation::Current());
-  // As Members shows them.
-  struct : nn::MemberVisitor {
-    void Parameter(std::string_view, Tensor& x) override {
-      x = Tensor(Storage::Lent(x.numel() * DTypeSize(x.dtype())), x.device(),
-                 x.dtype(), x.shape());
-    }
-  } lend;
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    Replica& replica = replicas_[d];
-    replica.net->Members(lend);
-    replica.FindTensors();
-    std::vector<ShardedParameters::Bucket> buckets;
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      const Bucket& bucket = buckets_[b];
-      buckets.push_back({bucket.dtype, bucket.numel, {}, shards_[b]});
-      for (const int i : bucket.parameters) {
-        buckets[b].parameters.emplace_back(replica.parameters[i].storage(),
-                                           place_of_[i].offset);
-      }
-    }
-    replica.sharded = std::make_shared<ShardedParameters>(
-        devices_[d], std::move(buckets),
-        [this, d](std::size_t b, const Tensor& whole) {
-          return GatherBucket(d, b, whole);
-        });
-  }
-}
-
-void DataParallel::Scatter(SourceLocation at) {
-  const NoGradGuard guard;
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    // All elements of a failed shard must be written.
-    for (const std::vector<Tensor>& shards : shards_) {
-      if (!HasFailed(shards[d])) continue;
-      CopyTo(Zeros({}, devices_[d], shards[d].dtype(), at), shards[d],
-             /*non_blocking=*/true, at);
-    }
-    for (std::size_t i = 0; i < place_of_.size(); ++i) {
-      const Piece& piece = replicas_[d].pieces[i];
-      CopyTo(piece.Of(replicas_[0].parameters[i], at), piece.x,
-             /*non_blocking=*/true, at);
-    }
-  }
-  Order(/*written=*/true, at);
-}
-
-void DataParallel::Order(bool written, SourceLocation at) {
-  const auto stream = [](Device device, bool current) -> Stream& {
-    return current ? CurrentStream(device) : CommunicationStream(device);
-  };
-  for (const Device first : devices_) {
-    const Event end = stream(first, written).Record();
-    for (const Device then : devices_) stream(then, !written).Wait(end, at);
-  }
-}
-
-nn::Module& DataParallel::replica(int i) {
-  if (replicas_[i].sharded != nullptr) replicas_[i].sharded->GatherAll();
-  return *replicas_[i].net;
 }
 
 nn::SGD& DataParallel::sgd() {
@@ -205,29 +141,6 @@ void DataParallel::GatherPieces(OfParameter piece, OfParameter whole,
   take(buckets_.size());
 }
 
-Event DataParallel::GatherBucket(std::size_t d, std::size_t b,
-                                 const Tensor& whole) {
-  const auto at = SourceLocation::Current();
-  const Device device = devices_[d];
-  if (options_.processes > 1) {
-    const StreamGuard guard(CommunicationStream(device));
-    const auto [begin, end] = ShardOf(b, d);
-    CopyTo(shards_[b][d], Slice(whole, 0, begin, end, 1, at),
-           /*non_blocking=*/true, at);
-  }
-  Stream& stream = GatherStream(device);
-  const StreamGuard guard(stream);
-  (options_.processes > 1
-       ? options_.collective(Collective::kAllGather, {&whole, 1}, at)
-       : GatherAsync(shards_[b], whole, at))
-      .Wait(at);
-  EmulateLink({device},
-              static_cast<double>(whole.numel()) * DTypeSize(whole.dtype()) *
-                  (ranks() - 1) / ranks(),
-              at);
-  return stream.Record();
-}
-
 Work DataParallel::Communicate(Collective collective,
                                const std::vector<Tensor>& tensors,
                                SourceLocation at) {
@@ -244,8 +157,7 @@ Work DataParallel::Communicate(Collective collective,
    : collective == Collective::kReduceScatter ? ReduceScatterAsync(tensors, at)
                                               : AllGatherAsync(tensors, at))
       .Wait(at);
-  EmulateLink(devices_,
-              static_cast<double>(tensors[0].numel()) *
+  EmulateLink(static_cast<double>(tensors[0].numel()) *
                   DTypeSize(tensors[0].dtype()) * (all ? 2 : 1) *
                   (ranks() - 1) / ranks(),
               at);
@@ -256,13 +168,12 @@ Work DataParallel::Communicate(Collective collective,
   return Work(std::move(ends));
 }
 
-void DataParallel::EmulateLink(absl::Span<const Device> devices, double bytes,
-                               SourceLocation at) const {
+void DataParallel::EmulateLink(double bytes, SourceLocation at) const {
   if (!options_.emulated_link.has_value()) return;
   const std::chrono::duration<double> time(
       options_.emulated_link->seconds +
       bytes / options_.emulated_link->bytes_per_second);
-  for (const Device device : devices) {
+  for (const Device device : devices_) {
     CurrentStream(device).HostCallback(
         [time] { std::this_thread::sleep_for(time); }, at);
   }

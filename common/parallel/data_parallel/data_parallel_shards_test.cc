@@ -1,4 +1,4 @@
-// Sharded optimizer state, gradients and parameters: the bits stay the same,
+// Sharded optimizer state and gradients: the bits stay the same,
 // and bytes and memory are those of a formula.
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -38,8 +37,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Shard kShards[] = {Shard::kOptimizer, Shard::kGradients,
-                             Shard::kParameters};
+constexpr Shard kShards[] = {Shard::kOptimizer, Shard::kGradients};
 
 DataParallelOptions WithShard(Shard shard, DataParallelOptions options) {
   options.shard = shard;
@@ -158,7 +156,6 @@ TEST(ShardsTest, ImagesAndRunningStatisticsHaveTheSameBits) {
   }
 }
 
-// Parts are gathered for the forward pass, and for both in Backward.
 TEST(ShardsTest, CheckpointsHaveTheSameBits) {
   const std::vector<int> ids = Ids(3);
   const auto net = [](bool checkpoints) {
@@ -220,8 +217,8 @@ TEST(ShardsTest, MoveTheBytesOfTheFormula) {
   constexpr std::int64_t kWidth = 12;
   constexpr std::int64_t kLayer = 4 * (kWidth * kWidth + kWidth);
   for (int n = 2; n <= static_cast<int>(Ids(4).size()); ++n) {
-    for (const Shard shard : {Shard::kNone, Shard::kOptimizer,
-                              Shard::kGradients, Shard::kParameters}) {
+    for (const Shard shard :
+         {Shard::kNone, Shard::kOptimizer, Shard::kGradients}) {
       DataParallel net(Chain(kLayers, kWidth), Ids(n),
                        WithShard(shard, WithBuckets(kLayer, true)));
       const TestBatch batch = ChainBatch(2 * n, kWidth);
@@ -238,17 +235,9 @@ TEST(ShardsTest, MoveTheBytesOfTheFormula) {
       if (shard == Shard::kNone) {
         expected["allreduce"] = 2 * once;
       } else {
-        expected["reduce_scatter"] = once;
+        expected["reduce_scatter"] = expected["all_gather"] = once;
       }
-      if (shard == Shard::kOptimizer || shard == Shard::kGradients) {
-        expected["all_gather"] = once;
-      }
-      // Forward: all layers. Backward: all but the last two, which are there.
-      if (shard == Shard::kParameters) {
-        expected["gather"] = (n - 1) * ((2 * kLayers - 2) * kLayer + 2 * 4);
-      }
-      for (const char* name :
-           {"allreduce", "reduce_scatter", "all_gather", "gather"}) {
+      for (const char* name : {"allreduce", "reduce_scatter", "all_gather"}) {
         EXPECT_EQ(moved.bytes[name], expected[name])
             << name << ", stage " << static_cast<int>(shard) << " on " << n;
       }
@@ -265,8 +254,8 @@ TEST(ShardsTest, TakeTheMemoryOfTheFormula) {
   constexpr std::int64_t kLayer = kWeight + 4 * kWidth;
   for (int n = 1; n <= static_cast<int>(Ids(4).size()); ++n) {
     std::int64_t before = 0;
-    for (const Shard shard : {Shard::kNone, Shard::kOptimizer,
-                              Shard::kGradients, Shard::kParameters}) {
+    for (const Shard shard :
+         {Shard::kNone, Shard::kOptimizer, Shard::kGradients}) {
       DataParallelOptions options = WithShard(shard, WithBuckets(kLayer, true));
       options.measure_memory = true;
       DataParallel net(Chain(kLayers, kWidth), Ids(n), options);
@@ -282,7 +271,7 @@ TEST(ShardsTest, TakeTheMemoryOfTheFormula) {
       const std::int64_t besides =
           stage >= 2 ? std::max<std::int64_t>(0, kWeight - 2 * its / kLayers)
                      : kWeight;
-      const std::int64_t expected = (stage == 3 ? its + 2 * kLayer : all) +
+      const std::int64_t expected = all +
                                     (stage >= 2 ? its + 2 * kLayer : all) +
                                     (stage >= 1 ? its : all) + kept + besides;
       for (int i = 0; i < n; ++i) {
@@ -350,28 +339,11 @@ TEST(ShardsTest, ValuesWrittenToTheModuleReachAllShards) {
   }
 }
 
-TEST(ShardsTest, ParametersAreNotThereAfterTheNextStep) {
-  DataParallel net(Mlp(), Ids(2),
-                   WithShard(Shard::kParameters, WithBuckets(1, true)));
-  const std::vector<Tensor> parameters = nn::Parameters(net.module());
-  const TestBatch batch = MakeBatch(4, 1);
-  BitsOf(parameters[0]);
-  net.Step(batch.x, batch.labels, {0.1});
-  try {
-    Item(Sum(parameters[0]));
-    ADD_FAILURE() << "nothing thrown";
-  } catch (const std::logic_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("are spread over the devices"));
-  }
-  net.module();
-  BitsOf(parameters[0]);
-}
-
 // Of steps, Forward, and reads and writes of the module and the momentum; also
 // on devices without samples.
 TEST(ShardsTest, EventsOrderAllUsesOfMemory) {
-  for (const Shard shard : {Shard::kNone, Shard::kOptimizer, Shard::kGradients,
-                            Shard::kParameters}) {
+  for (const Shard shard :
+       {Shard::kNone, Shard::kOptimizer, Shard::kGradients}) {
     for (const bool overlap : {true, false}) {
       for (int n = 1; n <= static_cast<int>(Ids(4).size()); ++n) {
         const RaceChecker checker;
@@ -427,21 +399,12 @@ TEST(ShardsTest, AFailureReachesAllShardsAndLoadingCuresIt) {
   }
 }
 
-TEST(ShardsTest, RefuseOtherSumsAndSeveralDevicesInEachProcess) {
+TEST(ShardsTest, RefuseOtherSums) {
   DataParallelOptions options;
   options.shard = Shard::kGradients;
   options.allreduce = AllReduceAlgorithm::kRing;
   EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), Ids(2), options); }),
               HasSubstr("shards are added up by split; got ring"));
-  options.allreduce = AllReduceAlgorithm::kSplit;
-  options.shard = Shard::kParameters;
-  options.processes = 3;
-  options.collective = [](Collective, Replicas, SourceLocation) {
-    return Work();
-  };
-  EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), Ids(2), options); }),
-              HasSubstr("parameters of 3 processes wanted, with 2 devices in "
-                        "each"));
 }
 
 TEST(ShardsTest, AnEmulatedLinkChangesNoResult) {

@@ -22,7 +22,6 @@
 #include "common/ops/primitive/record.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/data_parallel/data_parallel.h"
-#include "common/parallel/data_parallel/sharded_parameters.h"
 #include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l {
@@ -74,7 +73,6 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
   };
   for (const Replica& replica : replicas_) {
     for (const Tensor& x : replica.state) check(x);
-    for (const Piece& piece : replica.pieces) check(piece.x);
   }
   Result result;
   try {
@@ -107,11 +105,7 @@ void DataParallel::FailEverywhere(SourceLocation at) {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     CurrentStream(devices_[d])
         .HostCallback([error] { std::rethrow_exception(error); }, at);
-    std::vector<Tensor> state;
-    if (replicas_[d].sharded == nullptr) state = replicas_[d].parameters;
-    for (const std::vector<Tensor>& shards : shards_)
-      state.push_back(shards[d]);
-    for (Tensor& x : state) {
+    for (Tensor& x : replicas_[d].parameters) {
       try {
         x *= Operand(1.0, at);       // will be skipped
       } catch (const AsyncError&) {  // NOLINT(bugprone-empty-catch)
@@ -197,7 +191,6 @@ std::vector<Tensor> DataParallel::SplitShare(const Tensor& all,
 Tensor DataParallel::Forward(std::size_t d, const Tensor& x,
                              const Tensor& labels, double scale, Pass& pass,
                              SourceLocation at) {
-  const ScopedGathers gathers(replicas_[d].sharded.get(), /*direction=*/-1);
   const Tensor outputs = replicas_[d].net->Forward(x);
   const Tensor sum = nn::CrossEntropyLoss(outputs, labels, nn::Reduction::kSum);
   const Tensor seed = FullLike(sum, scale, at);
@@ -229,7 +222,6 @@ void DataParallel::Fill(std::size_t d, std::size_t b, Pass* pass,
            /*non_blocking=*/true, at);
   }
   if (pass == nullptr) return;
-  const ScopedGathers gathers(replicas_[d].sharded.get(), /*direction=*/1);
   std::int64_t begin = 0;
   const auto add = [&](const Tensor& x) {
     if (!counts) return;
@@ -281,8 +273,6 @@ std::vector<Tensor> DataParallel::PlaceOf(std::size_t b) {
 
 void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
                           SourceLocation at) {
-  // Behind the last gathers of the old parameters.
-  if (!shards_.empty()) Order(/*written=*/false, at);
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     Replica& replica = replicas_[d];
     std::vector<Tensor> gradients;
@@ -297,10 +287,7 @@ void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
     }
     replica.sgd.Step(gradients, at);
   }
-  if (!shards_.empty()) {
-    Order(/*written=*/true, at);
-    for (const Replica& replica : replicas_) replica.sharded->Reset();
-  } else if (sharded() && ranks() > 1) {
+  if (sharded() && ranks() > 1) {
     GatherPieces(
         [&](std::size_t d, std::size_t i) { return replicas_[d].pieces[i].x; },
         [&](std::size_t d, std::size_t i) {

@@ -156,22 +156,22 @@ int Ranks(const std::string& what) {
   return 0;
 }
 
-// Process 1 has a bad label, or process 0 alone calls module().
+// Process 1 has a bad label, or process 0 alone calls sgd().
 int MeetAFault(const std::string& fault) {
   const auto world = MpiWorld::Start(/*timeout_seconds=*/3).value();
   DataParallelOptions options;
   Join(*world, AllReduceAlgorithm::kSplit, &options);
   options.first_bucket_bytes = options.bucket_bytes = 500;
-  options.shard = Shard::kParameters;
+  options.shard = Shard::kGradients;
   const Device device = Devices()[0].device;
   try {
     DataParallel net(Net(), {0}, options);
     for (int step = 0; step < 3; ++step) {
-      if (step == 1 && fault == "alone" && world->process() == 0) net.module();
+      if (step == 1 && fault == "alone" && world->process() == 0) net.sgd();
       std::vector<std::int64_t> labels = {1, 2, 3, 4};
       if (step == 1 && fault == "label") labels[3] = kClasses;
       Item(net.Step(Randn({4, 1, 7, 7}, device),
-                    FromVector(labels, {4}, device), {0.1})
+                    FromVector(labels, {4}, device), {0.1, 0.9})
                .loss);
     }
   } catch (const AsyncError& error) {
@@ -195,8 +195,8 @@ int MeasureMemory() {
   const Device device = Devices()[0].device;
   const std::int64_t rows = kRows * world->processes();
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
-  for (const Shard shard : {Shard::kNone, Shard::kOptimizer, Shard::kGradients,
-                            Shard::kParameters}) {
+  for (const Shard shard :
+       {Shard::kNone, Shard::kOptimizer, Shard::kGradients}) {
     options.shard = shard;
     nn::Sequential layers;
     for (int i = 0; i < kLayers; ++i) {
@@ -243,10 +243,9 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, MpiDataParallelTest,
                                          "mpi even"));
 
 TEST(MpiDataParallelTest, ShardsOverProcessesHaveTheSameBits) {
-  for (const int stage : {1, 2, 3}) {
+  for (const int stage : {1, 2}) {
     for (const auto& [processes, each] :
          {std::pair{1, 1}, {2, 1}, {3, 1}, {4, 1}, {2, 2}}) {
-      if (stage == 3 && each > 1) continue;
       const ProgramResult run =
           MpiRun(processes, absl::StrCat(each, " split even ", stage));
       EXPECT_EQ(run.exit_code, 0) << "stage " << stage << ", " << processes
@@ -273,8 +272,8 @@ TEST(MpiDataParallelTest, AFaultOfOneIsWaitedForInVain) {
 
 // One process has samples only in large batches.
 TEST(MpiDataParallelTest, UnevenSplits) {
-  for (const char* what : {"1 split 5:1 0", "1 split 0:1 0", "1 split 0:1 2",
-                           "1 split 5:1 3", "1 split 0:1 3"}) {
+  for (const char* what :
+       {"1 split 5:1 0", "1 split 0:1 0", "1 split 0:1 2", "1 split 5:1 2"}) {
     const ProgramResult run = MpiRun(2, what);
     EXPECT_EQ(run.exit_code, 0) << what << ": " << run.output;
   }

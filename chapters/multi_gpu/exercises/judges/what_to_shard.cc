@@ -17,8 +17,8 @@ namespace {
 
 using WhatToShard = Sharded(const Cluster& cluster);
 
-constexpr const char* kNames[] = {"kNothing", "kMomentum", "kGradients",
-                                  "kParameters", "kNoneFits"};
+constexpr const char* kNames[] = {"kNothing", "kMomentum", "kGradients", "kAll",
+                                  "kNoneFits"};
 
 std::string NameOf(Sharded sharded) {
   const int i = static_cast<int>(sharded);
@@ -52,7 +52,7 @@ bool Fits(const Cluster& c, Sharded sharded) {
 
 Sharded Expected(const Cluster& c) {
   Sharded best = Sharded::kNoneFits;
-  for (const Sharded s : {Sharded::kParameters, Sharded::kGradients,
+  for (const Sharded s : {Sharded::kAll, Sharded::kGradients,
                           Sharded::kMomentum, Sharded::kNothing}) {
     if (!Fits(c, s)) continue;
     if (best == Sharded::kNoneFits ||

@@ -17,9 +17,10 @@ struct Cluster {
   std::int64_t link;         // that a device may receive in a step
 };
 
-// Each shards what the ones before it do, and something more. A device has 1 /
-// devices of what is sharded.
-enum class Sharded { kNothing, kMomentum, kGradients, kParameters, kNoneFits };
+// Each shards what the ones before it do, and something more: kAll the
+// parameters as well (ZeRO's third stage, PyTorch's FSDP), which DataParallel
+// here does not do. A device has 1 / devices of what is sharded.
+enum class Sharded { kNothing, kMomentum, kGradients, kAll, kNoneFits };
 
 }  // namespace d2l
 
