@@ -82,14 +82,30 @@ MemoryUse MemoryOf(const Split& split, const std::function<SplitNet()>& net,
   return most;
 }
 
+// The bytes that a device needs in a step, by the split's formula.
+double MemoryByFormula(const Split& split, const SplitNet& net,
+                       const Tensor& x) {
+  constexpr double kBytesOfNumber = 4, kWeightsOfBlock = 2;
+  const double blocks = static_cast<double>(net.size()) / kWeightsOfBlock;
+  double weights = 0;
+  for (const Tensor& weight : net) {
+    weights += split.weights * static_cast<double>(weight.numel());
+  }
+  const double gradients = weights;
+  // Of a device's rows, in units of the width: what its blocks keep for the
+  // backward pass; and the gradients of one block's values and of its input.
+  const double kept = blocks * split.blocks * split.kept;
+  const double of_a_block = (split.kept + 1) * split.at_a_time;
+  const double unit = split.rows * static_cast<double>(x.numel());
+  return kBytesOfNumber * (weights + gradients + unit * (kept + of_a_block));
+}
+
 // Prints a line for each split. Returns, for each, the bytes moved by batch.
 std::vector<std::vector<double>> PrintSplits(
     const std::vector<Split>& splits, const Timings& t,
     const std::function<SplitNet()>& net, const std::vector<Device>& devices,
     const Tensor& x) {
   const SplitNet whole = net();
-  const auto blocks = static_cast<double>(whole.size() / 2);
-  const auto w = static_cast<double>(x.size(1));
   std::vector<std::vector<double>> moves;
   std::cout << "  " << Padded("", 17) << Padded("a step", -9)
             << Padded("moved", -10) << Padded("at 4096", -9)
@@ -98,21 +114,17 @@ std::vector<std::vector<double>> PrintSplits(
   for (std::size_t i = 0; i < splits.size(); ++i) {
     const Split& split = splits[i];
     const Step step = split.of(whole);
-    std::vector<double>& its = moves.emplace_back();
+    std::vector<double>& moved = moves.emplace_back();
     for (const std::int64_t batch : {256, 1024, 4096}) {
       const Tensor rows = Randn({batch, x.size(1)}, devices[0]);
-      its.push_back(static_cast<double>(BytesOf(step, rows, rows)));
+      moved.push_back(static_cast<double>(BytesOf(step, rows, rows)));
     }
     const MemoryUse use = MemoryOf(split, net, devices, x);
-    // Weights and gradients; the kept values; and a block's gradients.
-    const double row = 4 * split.rows * w * static_cast<double>(x.size(0));
-    const double formula = 16 * blocks * w * 2 * w * split.weights +
-                           row * (blocks * split.blocks * split.kept +
-                                  (1 + split.kept) * split.at_a_time);
     std::cout << absl::StrFormat(
         "  %s%9s%10s%9s%10s%10s%10s\n", Padded(split.name, 17), Median(t[i]),
-        FormatBytes(its[0]), FormatBytes(its[2]), FormatBytes(use.parameters),
-        FormatBytes(use.peak() - use.parameters), FormatBytes(formula));
+        FormatBytes(moved[0]), FormatBytes(moved[2]),
+        FormatBytes(use.parameters), FormatBytes(use.peak() - use.parameters),
+        FormatBytes(MemoryByFormula(split, whole, x)));
   }
   return moves;
 }
