@@ -40,8 +40,8 @@ int FreeBlocks::ListOf(std::size_t size) {
   return SizeClass(size <= kLargestSmall ? size : size + 1);
 }
 
-bool FreeBlocks::Holds(const Storage& block, std::size_t size) {
-  return size <= kLargestSmall ? block.size_ == size : block.size_ >= size;
+bool FreeBlocks::Holds(const MemoryBlock& block, std::size_t size) {
+  return size <= kLargestSmall ? block.size == size : block.size >= size;
 }
 
 FreeBlocks::Pool* FreeBlocks::PoolOf(Stream* home) {
@@ -58,49 +58,47 @@ void FreeBlocks::AddStream(Stream* home) {
   pools_[index] = std::move(pool);
 }
 
-Storage* FreeBlocks::Take(Stream* home, std::size_t size) {
+MemoryBlock* FreeBlocks::Take(Stream* home, std::size_t size) {
   Pool* const pool = PoolOf(home);
   if (pool == nullptr) return nullptr;
   const int first = ListOf(size);
   const int last = size <= kLargestSmall ? first : kLists - 1;
   for (int i = first; i <= last; ++i) {
-    Storage* best = nullptr;
-    for (Storage* block = pool->lists[i]; block != nullptr;
-         block = block->next_) {
-      if (block->size_ < size) continue;
-      if (best == nullptr || block->size_ < best->size_) best = block;
-      if (best->size_ == size) break;
+    MemoryBlock* best = nullptr;
+    for (MemoryBlock* block = pool->lists[i]; block != nullptr;
+         block = block->next) {
+      if (block->size < size) continue;
+      if (best == nullptr || block->size < best->size) best = block;
+      if (best->size == size) break;
     }
     if (best == nullptr) continue;
     Unlink(best);
-    if (best->size_ > size) Cut(*pool, best, size);
+    if (best->size > size) Cut(*pool, best, size);
     return best;
   }
   return nullptr;
 }
 
-void FreeBlocks::Cut(Pool& pool, Storage* block, std::size_t size) {
-  Storage* const rest = new (std::nothrow) Storage;
+void FreeBlocks::Cut(Pool& pool, MemoryBlock* block, std::size_t size) {
+  MemoryBlock* const rest = new (std::nothrow)
+      MemoryBlock(block->memory, static_cast<char*>(block->data()) + size,
+                  block->size - size, block->home());
   if (rest == nullptr) return;  // then the block stays larger
-  rest->memory_ = block->memory_;
-  rest->home_ = block->home_;
-  rest->data_ = static_cast<char*>(block->data_) + size;
-  rest->size_ = block->size_ - size;
-  rest->left_ = block;
-  rest->right_ = block->right_;
-  if (rest->right_ != nullptr) rest->right_->left_ = rest;
-  block->right_ = rest;
-  block->size_ = size;
+  rest->left = block;
+  rest->right = block->right;
+  if (rest->right != nullptr) rest->right->left = rest;
+  block->right = rest;
+  block->size = size;
   Link(pool, rest);
 }
 
-void FreeBlocks::Put(Storage* block) {
-  Pool& pool = *PoolOf(block->home_);
-  if (Storage* right = block->right_; right != nullptr && right->free_) {
+void FreeBlocks::Put(MemoryBlock* block) {
+  Pool& pool = *PoolOf(block->home());
+  if (MemoryBlock* right = block->right; right != nullptr && right->free) {
     Unlink(right);
     Absorb(block, right);
   }
-  if (Storage* left = block->left_; left != nullptr && left->free_) {
+  if (MemoryBlock* left = block->left; left != nullptr && left->free) {
     Unlink(left);
     Absorb(left, block);
     block = left;
@@ -108,49 +106,49 @@ void FreeBlocks::Put(Storage* block) {
   Link(pool, block);
 }
 
-void FreeBlocks::Absorb(Storage* block, Storage* right) {
-  block->size_ += right->size_;
-  block->right_ = right->right_;
-  if (block->right_ != nullptr) block->right_->left_ = block;
+void FreeBlocks::Absorb(MemoryBlock* block, MemoryBlock* right) {
+  block->size += right->size;
+  block->right = right->right;
+  if (block->right != nullptr) block->right->left = block;
   delete right;
 }
 
-void FreeBlocks::Link(Pool& pool, Storage* block) {
-  block->free_ = true;
-  if (block->size_ <= kLargestSmall && block->IsPart()) {
+void FreeBlocks::Link(Pool& pool, MemoryBlock* block) {
+  block->free = true;
+  if (block->size <= kLargestSmall && block->IsPart()) {
     // The block serves no request until it is merged with its neighbours.
-    block->link_ = nullptr;
+    block->link = nullptr;
     return;
   }
-  Storage*& head = pool.lists[ListOf(block->size_)];
-  block->link_ = &head;
-  block->next_ = head;
-  if (head != nullptr) head->link_ = &block->next_;
+  MemoryBlock*& head = pool.lists[ListOf(block->size)];
+  block->link = &head;
+  block->next = head;
+  if (head != nullptr) head->link = &block->next;
   head = block;
 }
 
-void FreeBlocks::Unlink(Storage* block) {
-  block->free_ = false;
-  if (block->link_ == nullptr) return;
-  *block->link_ = block->next_;
-  if (block->next_ != nullptr) block->next_->link_ = block->link_;
+void FreeBlocks::Unlink(MemoryBlock* block) {
+  block->free = false;
+  if (block->link == nullptr) return;
+  *block->link = block->next;
+  if (block->next != nullptr) block->next->link = block->link;
 }
 
-Storage* FreeBlocks::TakeSegments(std::size_t stream_index,
-                                  std::int64_t bytes) {
+MemoryBlock* FreeBlocks::TakeSegments(std::size_t stream_index,
+                                      std::int64_t bytes) {
   if (pools_[stream_index] == nullptr) return nullptr;
   Pool& pool = *pools_[stream_index];
-  Storage* taken = nullptr;
+  MemoryBlock* taken = nullptr;
   const auto take = [&](int list, bool more_than_missing) {
-    Storage* next = nullptr;
-    for (Storage* block = pool.lists[list]; block != nullptr && bytes > 0;
+    MemoryBlock* next = nullptr;
+    for (MemoryBlock* block = pool.lists[list]; block != nullptr && bytes > 0;
          block = next) {
-      next = block->next_;
-      const auto size = static_cast<std::int64_t>(block->size_);
+      next = block->next;
+      const auto size = static_cast<std::int64_t>(block->size);
       if (block->IsPart() || (size > bytes && !more_than_missing)) continue;
       Unlink(block);
       bytes -= size;
-      block->next_ = std::exchange(taken, block);
+      block->next = std::exchange(taken, block);
     }
   };
   for (int i = kLists - 1; i >= 0; --i) take(i, false);

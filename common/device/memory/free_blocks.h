@@ -1,14 +1,14 @@
 // FreeBlocks: the free blocks of a DeviceMemory, by stream.
 //
 //   const std::size_t size = FreeBlocks::BlockSize(bytes);
-//   Storage* block = free.Take(stream, size);  // null: none is free
+//   MemoryBlock* block = free.Take(stream, size);  // null: none is free
 //   free.Put(block);
 //
 // A segment is what the device allocated at once. Small blocks, up to a
 // mebibyte, are whole segments, with eight sizes for each doubling, so Take and
 // Put cost a few nanoseconds. A large block is cut from the smallest free one
 // that holds it, and a free neighbour is merged with it when it comes back.
-// left_ and right_ lead to its neighbours in the segment; a block without
+// left and right lead to its neighbours in the segment; a block without
 // either is a whole segment, which can be freed.
 //
 // Not thread-safe. Only AddStream throws.
@@ -26,6 +26,23 @@
 
 namespace d2l {
 
+// A block of an allocator: what tensors see of it, and its place among others.
+struct MemoryBlock final : Storage {
+  MemoryBlock(DeviceMemory* memory, void* data, std::size_t size, Stream* home)
+      : Storage(data, home), memory(memory), size(size) {}
+
+  // True if it is a part of a segment; the device knows whole segments only.
+  bool IsPart() const { return left != nullptr || right != nullptr; }
+
+  DeviceMemory* const memory;
+  std::size_t size;              // at least bytes()
+  bool free = false;             // among the FreeBlocks
+  MemoryBlock* next = nullptr;   // in a list
+  MemoryBlock** link = nullptr;  // to this block there; null if it is in none
+  MemoryBlock* left = nullptr;   // in its segment
+  MemoryBlock* right = nullptr;
+};
+
 class FreeBlocks {
  public:
   static constexpr std::size_t kLargestRequest = std::size_t{1} << 45;
@@ -34,21 +51,21 @@ class FreeBlocks {
   static std::size_t BlockSize(std::size_t bytes);
 
   // True if Take could make a block of `size` from this one.
-  static bool Holds(const Storage& block, std::size_t size);
+  static bool Holds(const MemoryBlock& block, std::size_t size);
 
   // Makes the lists of a stream that has none yet; null for pinned memory,
   // whose blocks have no stream. Throws std::bad_alloc.
   void AddStream(Stream* home);
 
   // A block of at least `size`, a BlockSize; null if there is none.
-  Storage* Take(Stream* home, std::size_t size);
+  MemoryBlock* Take(Stream* home, std::size_t size);
   // Adds a block whose stream has lists.
-  void Put(Storage* block);
+  void Put(MemoryBlock* block);
 
   // Takes out whole segments of a stream, until they have at least `bytes`
   // together or there are no more: large ones first, but none larger than what
   // is missing while smaller ones will do. Returns a list through next_.
-  Storage* TakeSegments(std::size_t stream_index, std::int64_t bytes);
+  MemoryBlock* TakeSegments(std::size_t stream_index, std::int64_t bytes);
 
   // The number of indices; some may belong to no stream.
   std::size_t streams() const { return pools_.size(); }
@@ -66,17 +83,17 @@ class FreeBlocks {
     Stream* stream;
     // First small blocks, a list for each size; then large ones, a list for
     // each range of sizes.
-    std::array<Storage*, kLists> lists{};
+    std::array<MemoryBlock*, kLists> lists{};
   };
 
   static int SizeClass(std::size_t bytes);
   static int ListOf(std::size_t size);
 
   Pool* PoolOf(Stream* home);
-  static void Cut(Pool& pool, Storage* block, std::size_t size);
-  static void Absorb(Storage* block, Storage* right);
-  static void Link(Pool& pool, Storage* block);
-  static void Unlink(Storage* block);
+  static void Cut(Pool& pool, MemoryBlock* block, std::size_t size);
+  static void Absorb(MemoryBlock* block, MemoryBlock* right);
+  static void Link(Pool& pool, MemoryBlock* block);
+  static void Unlink(MemoryBlock* block);
 
   std::vector<std::unique_ptr<Pool>> pools_;  // by the stream's index
 };

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -90,7 +89,7 @@ StorageRef DeviceMemory::AllocatePinned(std::size_t bytes) {
 StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
   if (bytes > FreeBlocks::kLargestRequest) ThrowOutOfMemory(bytes);
   const std::size_t size = FreeBlocks::BlockSize(bytes);
-  Storage* block = nullptr;
+  MemoryBlock* block = nullptr;
   {
     std::lock_guard<SpinLock> lock(lock_);
     if (oldest_ == nullptr && unrecorded_ == nullptr) block = Reuse(size, home);
@@ -112,12 +111,12 @@ StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
   block->references_.store(1, std::memory_order_relaxed);
   StorageRef handle(block);
   if (internal::MemoryHasListeners()) {
-    Report(block->id_, static_cast<std::int64_t>(block->size_));
+    Report(block->id_, static_cast<std::int64_t>(block->size));
   }
   return handle;
 }
 
-Storage* DeviceMemory::AllocateSlowly(std::size_t size, Stream* home) {
+MemoryBlock* DeviceMemory::AllocateSlowly(std::size_t size, Stream* home) {
   const internal::PartOfRequest part;
   std::int64_t most;
   {
@@ -130,28 +129,28 @@ Storage* DeviceMemory::AllocateSlowly(std::size_t size, Stream* home) {
     return Reuse(size, home);
   };
   TakeBack(most);
-  if (Storage* block = reuse()) return block;
+  if (MemoryBlock* block = reuse()) return block;
   for (const bool wait : {false, true}) {
     const std::int64_t beyond = FreeBeyondLimit(size);
     if (beyond <= 0 || !MayReclaim(wait)) break;
     if (wait && beyond + Stats().pending <= most) break;
     Reclaim(beyond, wait, size, home);
-    if (Storage* block = reuse()) return block;
+    if (MemoryBlock* block = reuse()) return block;
   }
-  if (Storage* block = Grow(size, home)) return block;
+  if (MemoryBlock* block = Grow(size, home)) return block;
   // Work that runs on a stream cannot wait for streams.
   if (internal::enqueue_mode) return nullptr;
   ReclaimAll();
-  if (Storage* block = Grow(size, home)) return block;
+  if (MemoryBlock* block = Grow(size, home)) return block;
   EmptyCachesBeside();
   return Grow(size, home);
 }
 
-Storage* DeviceMemory::Reuse(std::size_t size, Stream* home) {
-  Storage* const block = free_.Take(home, size);
+MemoryBlock* DeviceMemory::Reuse(std::size_t size, Stream* home) {
+  MemoryBlock* const block = free_.Take(home, size);
   if (block == nullptr) return nullptr;
   ++stats_.allocations;
-  stats_.allocated += static_cast<std::int64_t>(block->size_);
+  stats_.allocated += static_cast<std::int64_t>(block->size);
   stats_.peak = std::max(stats_.peak, stats_.allocated + stats_.pending);
   block->id_ = (static_cast<std::uint64_t>(device_.type()) << 62) |
                (static_cast<std::uint64_t>(kind_) << 61) |
@@ -159,25 +158,29 @@ Storage* DeviceMemory::Reuse(std::size_t size, Stream* home) {
   return block;
 }
 
-Storage* DeviceMemory::Grow(std::size_t size, Stream* home) {
-  std::unique_ptr<Storage> segment(new Storage);
+MemoryBlock* DeviceMemory::Grow(std::size_t size, Stream* home) {
   {
     std::lock_guard<SpinLock> lock(lock_);
     if (stats_.reserved > max_bytes_ - static_cast<std::int64_t>(size)) {
       return Reuse(size, home);
     }
   }
-  segment->data_ = RawAllocate(size);
-  segment->memory_ = this;
-  segment->home_ = home;
-  segment->size_ = size;
+  MemoryBlock* const segment = NewSegment(size, home);
   std::lock_guard<SpinLock> lock(lock_);
-  if (segment->data_ != nullptr) {
+  if (segment != nullptr) {
     stats_.reserved += static_cast<std::int64_t>(size);
     ++stats_.raw_allocations;
-    free_.Put(segment.release());
+    free_.Put(segment);
   }
   return Reuse(size, home);
+}
+
+MemoryBlock* DeviceMemory::NewSegment(std::size_t size, Stream* home) {
+  void* const data = RawAllocate(size);
+  if (data == nullptr) return nullptr;
+  auto* const segment = new (std::nothrow) MemoryBlock(this, data, size, home);
+  if (segment == nullptr) RawFree(data, size);
+  return segment;
 }
 
 void* DeviceMemory::RawAllocate(std::size_t bytes) {
@@ -212,23 +215,24 @@ void DeviceMemory::Reclaim(std::int64_t bytes, bool wait, std::size_t size,
                            Stream* home) {
   ForEachStream([&](std::size_t index, Stream* stream) {
     if (bytes <= 0 || (!wait && !IsIdle(stream, wait))) return;
-    Storage* segments;
+    MemoryBlock* segments;
     {
       std::lock_guard<SpinLock> lock(lock_);
       segments = free_.TakeSegments(index, bytes);
-      for (Storage* one = segments; one != nullptr; one = one->next_) {
-        stats_.reserved -= static_cast<std::int64_t>(one->size_);
+      for (MemoryBlock* one = segments; one != nullptr; one = one->next) {
+        stats_.reserved -= static_cast<std::int64_t>(one->size);
       }
     }
     // Queued work may still use a free block, and more may have been enqueued.
     const bool idle = segments != nullptr && IsIdle(stream, wait);
     while (segments != nullptr) {
-      Storage* const segment = std::exchange(segments, segments->next_);
-      const auto freed = static_cast<std::int64_t>(segment->size_);
+      MemoryBlock* const segment = std::exchange(segments, segments->next);
+      const auto freed = static_cast<std::int64_t>(segment->size);
       if (idle) {
         bytes -= freed;
         if (home == nullptr || !FreeBlocks::Holds(*segment, size)) {
-          RawFree(segment);
+          RawFree(segment->data(), segment->size);
+          delete segment;
           continue;
         }
         segment->home_ = std::exchange(home, nullptr);
@@ -240,14 +244,13 @@ void DeviceMemory::Reclaim(std::int64_t bytes, bool wait, std::size_t size,
   });
 }
 
-void DeviceMemory::RawFree(Storage* segment) {
+void DeviceMemory::RawFree(void* data, std::size_t bytes) {
   if (kind_ == Kind::kPinned) {
-    internal::RemovePinnedRange(segment->data_);
-    backend_.FreePinned(segment->data_, segment->size_);
+    internal::RemovePinnedRange(data);
+    backend_.FreePinned(data, bytes);
   } else {
-    backend_.Free(physical_index_, segment->data_, segment->size_);
+    backend_.Free(physical_index_, data, bytes);
   }
-  delete segment;
 }
 
 std::int64_t DeviceMemory::FreeBeyondLimit(std::size_t size) {
@@ -300,8 +303,8 @@ void DeviceMemory::EmptyCachesBeside() {
 
 // ---- Returned blocks.
 
-void DeviceMemory::Return(Storage* block) noexcept {
-  const auto size = static_cast<std::int64_t>(block->size_);
+void DeviceMemory::Return(MemoryBlock* block) noexcept {
+  const auto size = static_cast<std::int64_t>(block->size);
   const std::uint64_t id = block->id_;
   const bool pending = !block->users_.empty();
   {
@@ -317,27 +320,31 @@ void DeviceMemory::Return(Storage* block) noexcept {
   if (internal::MemoryHasListeners()) Report(id, -size);
 }
 
-void DeviceMemory::SetInFlight(Storage* block) noexcept {
+void DeviceMemory::SetInFlight(MemoryBlock* block) noexcept {
   // Work that runs on a stream cannot enqueue; recording later is as safe.
   const bool recorded = !internal::enqueue_mode && block->RecordUsers();
   std::lock_guard<SpinLock> lock(lock_);
   if (!recorded) {
-    block->next_ = std::exchange(unrecorded_, block);
+    block->next = std::exchange(unrecorded_, block);
     return;
   }
-  block->next_ = nullptr;
-  (oldest_ == nullptr ? oldest_ : youngest_->next_) = block;
+  block->next = nullptr;
+  if (oldest_ == nullptr) {
+    oldest_ = block;
+  } else {
+    youngest_->next = block;
+  }
   youngest_ = block;
 }
 
 void DeviceMemory::TakeBack(std::int64_t most) {
-  Storage* unrecorded = nullptr;
+  MemoryBlock* unrecorded = nullptr;
   if (!internal::enqueue_mode) {
     std::lock_guard<SpinLock> lock(lock_);
     unrecorded = std::exchange(unrecorded_, nullptr);
   }
   while (unrecorded != nullptr) {
-    SetInFlight(std::exchange(unrecorded, unrecorded->next_));
+    SetInFlight(std::exchange(unrecorded, unrecorded->next));
   }
   for (;;) {
     Event next;
@@ -355,7 +362,7 @@ void DeviceMemory::TakeBack(std::int64_t most) {
       return;
     }
     std::lock_guard<SpinLock> lock(lock_);
-    Storage* const block = oldest_;
+    MemoryBlock* const block = oldest_;
     // Another thread may have taken the block.
     if (block == nullptr ||
         block->users_.back().passed.state() != next.state()) {
@@ -363,8 +370,8 @@ void DeviceMemory::TakeBack(std::int64_t most) {
     }
     block->users_.pop_back();
     if (!block->users_.empty()) continue;
-    oldest_ = block->next_;
-    stats_.pending -= static_cast<std::int64_t>(block->size_);
+    oldest_ = block->next;
+    stats_.pending -= static_cast<std::int64_t>(block->size);
     free_.Put(block);
   }
 }

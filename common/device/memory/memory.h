@@ -101,12 +101,12 @@ class DeviceMemory {
   StorageRef AllocateFor(std::size_t bytes, Stream* home);
   // The slow path: no block of `size` is free, or some are in flight. Returns
   // null if there is no memory.
-  Storage* AllocateSlowly(std::size_t size, Stream* home);
+  MemoryBlock* AllocateSlowly(std::size_t size, Stream* home);
 
   // A free block; null if none fits. Called with the lock.
-  Storage* Reuse(std::size_t size, Stream* home);
+  MemoryBlock* Reuse(std::size_t size, Stream* home);
   // A new segment; if the device has none, a free block, or null if none fits.
-  Storage* Grow(std::size_t size, Stream* home);
+  MemoryBlock* Grow(std::size_t size, Stream* home);
   // Gives about `bytes` of free segments back to the device: of idle streams,
   // or, with `wait`, of all. The first that holds `size` goes to `home`.
   void Reclaim(std::int64_t bytes, bool wait, std::size_t size, Stream* home);
@@ -117,15 +117,17 @@ class DeviceMemory {
   // False if Reclaim would block other work, or may not query streams.
   bool MayReclaim(bool wait);
 
-  void Return(Storage* block) noexcept;
+  void Return(MemoryBlock* block) noexcept;
   // Records a returned block's events, if that is possible here.
-  void SetInFlight(Storage* block) noexcept;
+  void SetInFlight(MemoryBlock* block) noexcept;
   // Takes back the blocks in flight that no queued work uses any more; waits
   // while more than `most` bytes are in flight.
   void TakeBack(std::int64_t most);
 
+  // Null if the device has no memory.
+  MemoryBlock* NewSegment(std::size_t size, Stream* home);
   void* RawAllocate(std::size_t bytes);
-  void RawFree(Storage* segment);
+  void RawFree(void* data, std::size_t bytes);
   void EmptyCachesBeside();
   void Report(std::uint64_t storage, std::int64_t change);
   // Calls f(index, stream) for each stream of this memory; null if it is
@@ -146,11 +148,11 @@ class DeviceMemory {
   std::int64_t max_bytes_in_flight_;
   std::int64_t max_bytes_ = std::numeric_limits<std::int64_t>::max();
   FreeBlocks free_;
-  // The blocks in flight, linked by next_: a queue of those whose events are
+  // The blocks in flight, linked by next: a queue of those whose events are
   // recorded, oldest first, and the others.
-  Storage* oldest_ = nullptr;
-  Storage* youngest_ = nullptr;  // if there is an oldest
-  Storage* unrecorded_ = nullptr;
+  MemoryBlock* oldest_ = nullptr;
+  MemoryBlock* youngest_ = nullptr;  // if there is an oldest
+  MemoryBlock* unrecorded_ = nullptr;
   MemoryStats stats_;
   std::uint64_t next_id_ = 0;
 };

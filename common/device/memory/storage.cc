@@ -41,7 +41,8 @@ void StorageRef::reset() noexcept {
   // subtraction.
   if (storage->references_.load(std::memory_order_acquire) == 1 ||
       storage->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    storage->memory_->Return(storage);
+    MemoryBlock* const block = static_cast<MemoryBlock*>(storage);
+    block->memory->Return(block);
   }
 }
 

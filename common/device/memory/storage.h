@@ -4,7 +4,8 @@
 //   stream.Enqueue(...);  // uses block->data(), a raw pointer
 //   block.reset();        // at once: no need to wait for the stream
 //
-// Where blocks come from, and when they are used again: memory.h.
+// Where blocks come from, and when they are used again: memory.h. What the
+// allocator knows about a block besides: free_blocks.h.
 //
 // Thread-safety: the counting of handles and RecordStream are thread-safe;
 // MarkWritten is for the one thread that writes. Ownership: streams, and the
@@ -26,7 +27,6 @@
 namespace d2l {
 
 class DeviceMemory;
-class StorageRef;
 
 // A block of memory and what is known about it. Use it through StorageRef.
 class Storage {
@@ -56,14 +56,19 @@ class Storage {
     RecordStream(stream);
   }
 
+  // The stream behind whose work the block is used again; null if it is pinned.
+  Stream* home() const { return home_; }
   // Work just enqueued on `stream` reads or writes this memory.
   void RecordStream(Stream& stream) {
     if (&stream != home_) AddUser(stream);
   }
 
+ protected:
+  Storage(void* data, Stream* home) : data_(data), home_(home) {}
+  ~Storage() = default;
+
  private:
   friend class DeviceMemory;
-  friend class FreeBlocks;
   friend class StorageRef;
 
   // A stream other than home_, and the point up to which it needs the block.
@@ -72,29 +77,19 @@ class Storage {
     Event passed;  // empty until the block is returned
   };
 
-  Storage() = default;
   void AddUser(Stream& stream) noexcept;
   // Records the users' events; returns false, and changes nothing, on failure.
   bool RecordUsers() noexcept;
-  // True if it is a part of a segment; the device knows whole segments only.
-  bool IsPart() const { return left_ != nullptr || right_ != nullptr; }
 
   std::atomic<int> references_{0};
   SpinLock users_lock_;  // several threads may read one tensor
-  bool free_ = false;    // among the FreeBlocks
-  void* data_ = nullptr;
+  void* const data_;
   std::size_t bytes_ = 0;
   std::uint64_t id_ = 0;
-  Stream* home_ = nullptr;  // whose free list it belongs to; null if pinned
+  Stream* home_;
   Stream* writer_ = nullptr;
   std::uint64_t written_by_ = 0;
   std::uint64_t version_ = 0;
-  DeviceMemory* memory_ = nullptr;
-  std::size_t size_ = 0;      // of the block, at least bytes_
-  Storage* next_ = nullptr;   // in a list
-  Storage** link_ = nullptr;  // to this block there; null if it is in none
-  Storage* left_ = nullptr;   // in its segment
-  Storage* right_ = nullptr;
   // With inline room for one user, which is enough for most blocks.
   absl::InlinedVector<User, 1> users_;
 };
