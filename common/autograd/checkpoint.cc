@@ -11,7 +11,7 @@
 #include "common/autograd/tape.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitives.h"
-#include "common/ops/primitive/record.h"
+#include "common/ops/primitive/recording_tape.h"
 
 namespace d2l {
 namespace {
@@ -82,11 +82,7 @@ void AddCheckpointRule(GradientRules& rules) {
 Tensor Checkpoint(const CheckpointFunction& function, const Tensor& x,
                   const std::vector<Tensor>& parameters, SourceLocation at) {
   CheckDefined("checkpoint", x, at);
-  bool taped = false;
-  internal::Listeners().ForEach([&taped](OpListener& listener) {
-    taped = taped || listener.wants_gradients();
-  });
-  if (!taped || internal::no_grad_guards > 0) return function(x, false);
+  if (!IsRecording() || internal::no_grad_guards > 0) return function(x, false);
   const GeneratorState generator = GetGeneratorState(x.device());
   Tensor y;
   {

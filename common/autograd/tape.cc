@@ -20,6 +20,7 @@
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
+#include "common/ops/primitive/recording_tape.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {
@@ -47,7 +48,7 @@ Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at) {
 }  // namespace
 
 // Listens to the operations, and runs the backward pass through them.
-class GradientTape::Recorder final : public OpListener {
+class GradientTape::Recorder final : public OpListener, public RecordingTape {
  public:
   Recorder(std::vector<Tensor> watched, SourceLocation at);
 
@@ -56,7 +57,7 @@ class GradientTape::Recorder final : public OpListener {
   std::size_t num_watched() const { return watched_.size(); }
 
   void OnOp(const OpRecord& record) override;
-  bool wants_gradients() const override { return !done_; }
+  bool recording() const override { return !done_; }
   Tensor CopyBeforeWrite(const Primitive& primitive,
                          absl::Span<const Tensor* const> inputs,
                          std::size_t input, SourceLocation at) override;
@@ -134,14 +135,17 @@ class GradientTape::Recorder final : public OpListener {
   std::vector<bool> listed_;  // by watched tensor: in ready_ now or before
   bool twice_ = false;        // a tensor is watched twice: the second counts
   bool done_ = false;
-  bool given_ = false;             // false if Backward failed
-  const ScopedOpListener listen_;  // last, so that all members exist
+  bool given_ = false;  // false if Backward failed
+  // Last, so that all members exist.
+  const ScopedListener<RecordingTape> tape_;
+  const ScopedOpListener listen_;
 };
 
 GradientTape::Recorder::Recorder(std::vector<Tensor> watched, SourceLocation at)
     : watched_(std::move(watched)),
       watched_at_(at),
       first_uses_(watched_.size(), SIZE_MAX),
+      tape_(internal::recording_tapes, this),
       listen_(this) {
   // The first steps must not be slowed by growth.
   known_.reserve(64);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -13,6 +14,7 @@
 #include "common/device/failure.h"
 #include "common/ops/primitive/fields.h"
 #include "common/ops/primitive/record.h"
+#include "common/ops/primitive/recording_tape.h"
 #include "common/ops/primitive/reject.h"
 
 namespace d2l {
@@ -89,6 +91,19 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
                      /*view=*/false, label.requested_at(), label.requested_by(),
                      host_begin, listeners.Now(), label.stamps()});
   }
+}
+
+// The copy that a tape of this thread has made of an input, which is about to
+// be overwritten; undefined if none needs its values.
+Tensor CopyForTapes(const Primitive& primitive, Inputs inputs,
+                    std::size_t input, SourceLocation at) {
+  Tensor copy;
+  ScopedListener<RecordingTape>::ForEach(
+      internal::recording_tapes, ~0u, [&](RecordingTape& tape) {
+        if (copy.defined()) return;
+        copy = tape.CopyBeforeWrite(primitive, inputs, input, at);
+      });
+  return copy;
 }
 
 ValueSpec Infer(const Primitive& primitive, Inputs inputs, SourceLocation at) {
@@ -231,16 +246,12 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
   absl::InlinedVector<const Tensor*, 2> operands(inputs.begin(), inputs.end());
   absl::InlinedVector<Tensor, 2> copies;
   copies.reserve(inputs.size());  // the operands point into it
-  for (std::size_t i = 0; i < inputs.size() && listeners.any(); ++i) {
+  for (std::size_t i = 0;
+       i < inputs.size() && internal::recording_tapes != nullptr; ++i) {
     if (!IsSameView(*inputs[i], target)) continue;
-    bool kept = false;
-    listeners.ForEach([&](OpListener& listener) {
-      if (kept) return;
-      const Tensor copy = listener.CopyBeforeWrite(primitive, inputs, i, at);
-      kept = copy.defined();
-      if (kept) copies.push_back(copy);
-    });
-    if (kept) operands[i] = &copies.back();
+    Tensor copy = CopyForTapes(primitive, inputs, i, at);
+    if (!copy.defined()) continue;
+    operands[i] = &copies.emplace_back(std::move(copy));
   }
   Launch(listeners, primitive, CurrentStream(spec.device), operands, target,
          /*in_place=*/true, at, host_begin);

@@ -19,7 +19,7 @@
 //
 // Thread-safety: a thread's listener is called on that thread; one of the
 // process is called on any thread, also concurrently, and must lock its state.
-// A listener must not request operations, except in CopyBeforeWrite.
+// A listener observes: it must not request operations.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_RECORD_H_
 #define D2L_COMMON_OPS_PRIMITIVE_RECORD_H_
@@ -88,16 +88,6 @@ class OpListener {
  public:
   virtual ~OpListener() = default;
 
-  // An operation in place that will overwrite this input is about to be
-  // requested. A listener that needs the old values returns a copy, which it
-  // requests here with the line `at`; the operation reads the copy.
-  virtual Tensor CopyBeforeWrite(const Primitive& primitive,
-                                 absl::Span<const Tensor* const> inputs,
-                                 std::size_t input, SourceLocation at) {
-    static_cast<void>(primitive), static_cast<void>(inputs);
-    static_cast<void>(input), static_cast<void>(at);
-    return {};
-  }
   // An operation has been enqueued. With launch blocking, one that has failed
   // is not reported: its call throws.
   virtual void OnOp(const OpRecord& record) = 0;
@@ -106,8 +96,6 @@ class OpListener {
   virtual void BeforeRead(const ReadRecord&) {}
   virtual void AfterRead(const ReadRecord&) {}
 
-  // True if the listener computes gradients of recorded operations.
-  virtual bool wants_gradients() const { return false; }
   // True for host times in records and calls of NewStamps. They cost two
   // readings of the clock for each operation.
   virtual bool wants_times() const { return false; }
