@@ -40,7 +40,6 @@ class Lister : public MemberVisitor {
   void Child(std::string_view name, Module& child) override {
     const std::size_t length = prefix_.size();
     prefix_.append(name).append(".");
-    modules.push_back(&child);
     child.Members(*this);
     prefix_.resize(length);
   }
@@ -48,7 +47,6 @@ class Lister : public MemberVisitor {
   using Named = std::vector<std::pair<std::string, Tensor>>;
   Named parameters, buffers, state;
   std::vector<Tensor*> places;  // of the state
-  std::vector<Module*> modules;
 
  private:
   void Add(std::string_view name, Tensor& x, Named& list) {
@@ -79,6 +77,20 @@ Lister List(const Module& module) {
   Lister lister;
   VisitConst(module, lister);
   return lister;
+}
+
+// The module and its descendants, parents first.
+std::vector<Module*> ModulesOf(const Module& module) {
+  struct : MemberVisitor {
+    void Child(std::string_view, Module& child) override {
+      modules.push_back(&child);
+      child.Members(*this);
+    }
+    std::vector<Module*> modules;
+  } lister;
+  lister.modules.push_back(const_cast<Module*>(&module));  // NOLINT
+  VisitConst(module, lister);
+  return lister.modules;
 }
 
 thread_local bool cloning = false;
@@ -171,7 +183,7 @@ std::unique_ptr<Module> Clone(const Module& module, Device device) {
   const auto same_name = [](const auto& a, const auto& b) {
     return a.first == b.first;
   };
-  if (from.modules.size() != to.modules.size() ||
+  if (ModulesOf(module).size() != ModulesOf(*copy).size() ||
       !std::equal(from.state.begin(), from.state.end(), to.state.begin(),
                   to.state.end(), same_name)) {
     throw std::logic_error(absl::StrFormat(
@@ -183,12 +195,23 @@ std::unique_ptr<Module> Clone(const Module& module, Device device) {
     const Tensor& x = *from.places[i];
     *to.places[i] = x.device() == device ? d2l::Clone(x) : d2l::To(x, device);
   }
-  // Calls Train from the outermost module on: it includes the children.
-  copy->Train(module.training());
-  for (std::size_t i = 0; i < from.modules.size(); ++i) {
-    to.modules[i]->Train(from.modules[i]->training());
-  }
+  CopyModes(module, *copy);
   return copy;
+}
+
+void CopyModes(const Module& from, Module& to) {
+  const std::vector<Module*> theirs = ModulesOf(from), ours = ModulesOf(to);
+  const auto same_mode = [](const Module* a, const Module* b) {
+    return a->training() == b->training();
+  };
+  if (std::equal(theirs.begin(), theirs.end(), ours.begin(), ours.end(),
+                 same_mode)) {
+    return;
+  }
+  // From the outermost module on: Train includes the children.
+  for (std::size_t i = 0; i < theirs.size() && i < ours.size(); ++i) {
+    ours[i]->Train(theirs[i]->training());
+  }
 }
 
 void Apply(Module& module, const std::function<void(Module&)>& function) {

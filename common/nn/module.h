@@ -121,6 +121,10 @@ void To(Module& module, DType dtype);
 // one is (copy.deepcopy). Throws std::logic_error for a module without New.
 std::unique_ptr<Module> Clone(const Module& module, Device device);
 
+// Sets the modules of `to`, which has the structure of `from`, in training mode
+// if those of `from` are.
+void CopyModes(const Module& from, Module& to);
+
 // Calls the function with the module's descendants, children before their
 // parents, and then with itself (torch.nn.Module.apply).
 void Apply(Module& module, const std::function<void(Module&)>& function);

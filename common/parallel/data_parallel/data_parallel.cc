@@ -2,23 +2,25 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
-#include <string_view>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/autograd/tape.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
-#include "common/ops/ops.h"
+#include "common/device/memory/memory.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 #include "common/parallel/collective/schedule.h"
-#include "common/parallel/data_parallel/split_batch.h"
+#include "common/parallel/data_parallel/step.h"
 
 namespace d2l {
 namespace {
@@ -52,100 +54,42 @@ std::vector<Device> DevicesOf(const std::vector<int>& ids) {
   return devices;
 }
 
-}  // namespace
-
-DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
-                           const std::vector<int>& device_ids,
-                           DataParallelOptions options)
-    : options_(std::move(options)), devices_(DevicesOf(device_ids)) {
-  CheckOptions();
-  nn::To(*net, devices_[0]);
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    Replica& replica = replicas_.emplace_back();
-    replica.net =
-        i == 0 ? std::move(net) : nn::Clone(*replicas_[0].net, devices_[i]);
-    replica.FindTensors();
-    if (i == 0) MakeBuckets();
-  }
-  for (std::size_t i = 0; i < devices_.size(); ++i) MakePieces(i);
-  RememberVersions();
-}
-
-void DataParallel::Replica::FindTensors() {
-  parameters = nn::Parameters(*net);
-  state.clear();
-  for (const auto& [name, x] : nn::NamedState(*net)) state.push_back(x);
-}
-
-void DataParallel::CheckOptions() {
-  if (options_.max_in_flight < 1) {
+// Throws if options are wrong or do not fit together; fills in the split.
+DataParallelOptions Checked(DataParallelOptions options, std::size_t devices) {
+  if (options.max_in_flight < 1) {
     throw std::invalid_argument(absl::StrFormat(
         "[DataParallel] max_in_flight, the number of steps under way, must be "
         "at least 1; got %d",
-        options_.max_in_flight));
+        options.max_in_flight));
   }
-  if (options_.process < 0 || options_.process >= options_.processes ||
-      (options_.processes > 1 && !options_.collective)) {
+  if (options.process < 0 || options.process >= options.processes ||
+      (options.processes > 1 && !options.collective)) {
     throw std::invalid_argument(absl::StrFormat(
         "[DataParallel] process %d of %d wanted, and a function that adds up "
         "for them; got %s",
-        options_.process, options_.processes,
-        options_.collective ? "both" : "no function: see mpi/mpi_world.h"));
+        options.process, options.processes,
+        options.collective ? "both" : "no function: see mpi/mpi_world.h"));
   }
-  if (sharded() && options_.allreduce != AllReduceAlgorithm::kSplit) {
+  if (options.shard != Shard::kNone &&
+      options.allreduce != AllReduceAlgorithm::kSplit) {
     throw std::invalid_argument(absl::StrFormat(
         "[DataParallel] shards are added up by split; got %s; leave it or the "
         "shards out",
-        AllReduceAlgorithmName(options_.allreduce)));
+        AllReduceAlgorithmName(options.allreduce)));
   }
-  if (options_.split.empty()) options_.split.assign(ranks(), 1);
-  if (static_cast<int>(options_.split.size()) != ranks()) {
+  const std::size_t ranks = devices * options.processes;
+  if (options.split.empty()) options.split.assign(ranks, 1);
+  if (options.split.size() != ranks) {
     throw std::invalid_argument(absl::StrFormat(
         "[DataParallel] the split %s has %d weight%s for %d device%s",
-        absl::StrJoin(options_.split, ":"), options_.split.size(),
-        options_.split.size() == 1 ? "" : "s", ranks(),
-        ranks() == 1 ? "" : "s"));
+        absl::StrJoin(options.split, ":"), options.split.size(),
+        options.split.size() == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"));
   }
-  ShardSizes(0, options_.split);  // throws if they are no weights
+  ShardSizes(0, options.split);  // throws if they are no weights
+  return options;
 }
 
-void DataParallel::MakeBuckets() {
-  const std::vector<Tensor>& parameters = replicas_[0].parameters;
-  place_of_.resize(parameters.size());
-  bool full = true;
-  for (std::size_t i = parameters.size(); i-- > 0;) {
-    const DType dtype = parameters[i].dtype();
-    if (sharded() && !parameters[i].is_contiguous()) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[DataParallel] contiguous parameters wanted, to shard them; got %s "
-          "with strides %s; make it Contiguous(x) before",
-          parameters[i].Describe(), parameters[i].strides().ToString()));
-    }
-    if (full || buckets_.back().dtype != dtype) {
-      buckets_.emplace_back();
-    }
-    Bucket& bucket = buckets_.back();
-    bucket.dtype = dtype;
-    bucket.parameters.push_back(static_cast<int>(i));
-    place_of_[i] = {buckets_.size() - 1, bucket.numel};
-    bucket.numel += parameters[i].numel();
-    full = bucket.numel * static_cast<std::int64_t>(DTypeSize(dtype)) >=
-           (buckets_.size() == 1 ? options_.first_bucket_bytes
-                                 : options_.bucket_bytes);
-  }
-  if (!buckets_.empty()) ++buckets_.back().numel;  // the loss
-}
-
-void DataParallel::Members(nn::MemberVisitor& visitor) {
-  visitor.Child("module", module());
-}
-
-void DataParallel::Train(bool mode) {
-  nn::Module::Train(mode);
-  for (Replica& replica : replicas_) replica.net->Train(mode);
-}
-
-void DataParallel::CheckBatch(const Tensor& x, SourceLocation at) const {
+void CheckBatch(const Tensor& x, SourceLocation at) {
   CheckDefined("DataParallel", x, at);
   if (x.dim() > 0 && x.size(0) > 0) return;
   throw std::invalid_argument(absl::StrFormat(
@@ -154,124 +98,201 @@ void DataParallel::CheckBatch(const Tensor& x, SourceLocation at) const {
       x.Describe(), at.ToString()));
 }
 
-DataParallel::Share DataParallel::ShareOf(std::int64_t samples) const {
+}  // namespace
+
+DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
+                           const std::vector<int>& device_ids,
+                           DataParallelOptions options)
+    : options_(Checked(std::move(options), DevicesOf(device_ids).size())),
+      all_(DevicesOf(device_ids), options_),
+      replicas_(std::move(net), devices()),
+      buckets_(replicas_[0].parameters, devices(), options_),
+      shards_(options_.shard, &replicas_, &buckets_, all_),
+      activations_(devices().size()),
+      others_(devices().size()) {}
+
+void DataParallel::Members(nn::MemberVisitor& visitor) {
+  visitor.Child("module", module());
+}
+
+void DataParallel::Train(bool mode) {
+  nn::Module::Train(mode);
+  for (std::size_t d = 0; d < replicas_.size(); ++d) {
+    replicas_[d].net->Train(mode);
+  }
+}
+
+BatchShare DataParallel::ShareOf(std::int64_t samples) const {
   const std::vector<std::int64_t> all = ShardSizes(samples, options_.split);
-  const auto first =
-      all.begin() +
-      options_.process * static_cast<std::ptrdiff_t>(devices_.size());
+  const auto first = all.begin() + all_.RankOf(0);
   return {std::accumulate(all.begin(), first, std::int64_t{0}),
-          {first, first + static_cast<std::ptrdiff_t>(devices_.size())}};
+          {first, first + static_cast<std::ptrdiff_t>(devices().size())}};
 }
 
 Tensor DataParallel::Forward(const Tensor& x) {
   const SourceLocation at = internal::op_context.requested_by;
   CheckBatch(x, at);
-  FollowModule(at);
+  Follow(at);
   const NoGradGuard guard;
   const std::vector<Tensor> shards =
       options_.processes > 1
-          ? SplitBatch(x, devices_, {}, at)
-          : SplitBatch(x, devices_, ShardSizes(x.size(0), options_.split), at);
+          ? SplitBatch(x, devices(), {}, at)
+          : SplitBatch(x, devices(), ShardSizes(x.size(0), options_.split), at);
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (shards[i].size(0) == 0) continue;
     outputs.push_back(replicas_[i].net->Forward(shards[i]));
   }
-  return JoinShards(outputs, devices_[0], at);
+  return JoinShards(outputs, devices()[0], at);
 }
 
-void DataParallel::FollowModule(SourceLocation at) {
-  bool written = false;
-  for (const Replica& replica : replicas_) {
-    const auto named = nn::NamedState(*replica.net);
-    for (std::size_t i = 0; i < replica.state.size(); ++i) {
-      const Tensor& kept = replica.state[i];
-      const Tensor* now = i < named.size() ? &named[i].second : nullptr;
-      if (now == nullptr || !IsSameView(*now, kept)) {
-        throw std::invalid_argument(absl::StrFormat(
-            "[DataParallel] %s of the module was %s after the DataParallel was "
-            "made, which updates the tensor that it found, %s; write into that "
-            "one (nn::LoadStateDict, CopyTo), or make a DataParallel of the "
-            "changed module; requested at %s",
-            now == nullptr ? "a tensor" : named[i].first,
-            now == nullptr ? "removed"
-            : now->device() != kept.device()
-                ? absl::StrCat("moved to ", now->device().ToString())
-                : "replaced",
-            kept.Describe(), at.ToString()));
-      }
-      written = written || kept.version() != replica.versions[i];
+DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
+                                        const nn::SGDOptions& options,
+                                        SourceLocation at) {
+  const RequestedBy by(at);
+  CheckBatch(x, at);
+  CheckBatch(labels, at);
+  if (labels.size(0) != x.size(0) || buckets_.size() == 0) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[DataParallel] %s; got %s and labels %s; requested at %s",
+        buckets_.size() == 0 ? "a module with parameters to train wanted"
+                             : "a label for each sample wanted",
+        x.Describe(), labels.Describe(), at.ToString()));
+  }
+  Follow(at);
+  WaitForRoom(at);
+  for (std::size_t d = 0; d < devices().size() && options_.measure_memory;
+       ++d) {
+    Memory(devices()[d]).ResetPeak();
+    const MemoryStats stats = Memory(devices()[d]).Stats();
+    others_[d] =
+        stats.allocated + stats.pending - Held(static_cast<int>(d)).peak();
+  }
+  replicas_.CheckValues(at);
+  settled_ = false;
+  TrainingStep step(options_, all_, &replicas_, &buckets_, shards_, at);
+  bool updating = false;
+  try {
+    step.Run(x, labels, ShareOf(x.size(0)));
+    updating = true;
+    shards_.Update(step.sums, options, at);
+  } catch (const AsyncError&) {
+    // The failure came during the requests: other devices would miss it.
+    FailEverywhere(at);
+    throw;
+  } catch (...) {
+    buckets_.Release();  // other work may still read them
+    if (updating) {      // on some devices
+      FailEverywhere(at);
+      Settle(at);
     }
+    throw;
   }
-  const bool momentum =
-      shown_sgd() != nullptr && MomentumVersions() != momentum_;
-  if (written || momentum) CopyToReplicas(at);
-  if (momentum) CopyMomentum(at);
-  whole_sgd_.reset();
-  if (written || momentum) RememberVersions();
-}
-
-nn::SGD* DataParallel::shown_sgd() {
-  if (!sharded()) return &replicas_[0].sgd;
-  return whole_sgd_.has_value() ? &*whole_sgd_ : nullptr;
-}
-
-std::vector<std::pair<std::uint64_t, std::uint64_t>>
-DataParallel::MomentumVersions() {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> versions;
-  if (shown_sgd() == nullptr) return versions;
-  for (const Tensor& x : shown_sgd()->momentum_buffers()) {
-    versions.emplace_back(x.defined() ? x.id() : 0,
-                          x.defined() ? x.version() : 0);
+  std::vector<Event> ends;
+  for (const Device device : devices()) {
+    ends.push_back(CurrentStream(device).Record());
   }
-  return versions;
+  in_flight_.push_back(std::move(ends));
+  replicas_.Remember();
+  activations_ = std::move(step.activations);
+  return {std::move(step.loss), std::move(step.outputs)};
 }
 
-void DataParallel::CopyToReplicas(SourceLocation at) {
-  // Clears earlier failures, whose results are overwritten now.
-  for (const Device device : devices_) {
+void DataParallel::WaitForRoom(SourceLocation at) {
+  while (static_cast<int>(in_flight_.size()) >= options_.max_in_flight) {
+    for (const Event& end : in_flight_.front()) end.Synchronize(at);
+    in_flight_.pop_front();
+  }
+}
+
+void DataParallel::Follow(SourceLocation at) {
+  const bool values = replicas_.Follow(at);
+  const bool momentum = shards_.MomentumWritten();
+  if (values || momentum) {
+    // What failed before is overwritten now.
+    Settle(at);
+    replicas_.CopyFirst(at);
+    if (momentum) shards_.CopyMomentum(at);
+    shards_.DropFailedMomentum();
+    replicas_.Remember();
+  }
+  shards_.Hide();
+}
+
+void DataParallel::Settle(SourceLocation at) {
+  for (const Device device : devices()) {
     try {
       Synchronize(device, at);
     } catch (const AsyncError&) {  // NOLINT(bugprone-empty-catch)
+      // Reading what failed throws it again.
     }
   }
   in_flight_.clear();
-  places_.clear();
-  const NoGradGuard guard;
-  const std::vector<Tensor>& from = replicas_[0].state;
-  for (std::size_t d = 1; d < replicas_.size(); ++d) {
-    const std::vector<Tensor>& to = replicas_[d].state;
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      CopyTo(from[i], to[i], /*non_blocking=*/true, at);
-    }
-  }
+  buckets_.Release();
+  settled_ = true;
 }
 
-void DataParallel::CopyMomentum(SourceLocation at) {
-  const NoGradGuard guard;
-  const std::vector<Tensor>& whole = sgd().momentum_buffers();
-  for (std::size_t d = sharded() ? 0 : 1; d < replicas_.size(); ++d) {
-    Replica& replica = replicas_[d];
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      Tensor& copy = replica.sgd.momentum_buffers()[i];
-      copy = Tensor();
-      if (!whole[i].defined()) continue;
-      const Piece& piece = replica.pieces[i];
-      copy = Empty(piece.x.shape(), devices_[d], whole[i].dtype(), at);
-      CopyTo(Reshape(piece.Of(whole[i], at), piece.x.shape(), at), copy,
-             /*non_blocking=*/true, at);
-    }
-  }
+void DataParallel::FailEverywhere(SourceLocation at) {
+  buckets_.Release();
+  replicas_.Fail(std::current_exception(), at);
+  replicas_.Remember();
+  shards_.DropMomentum();
 }
 
-void DataParallel::RememberVersions() {
-  for (Replica& replica : replicas_) {
-    replica.versions.clear();
-    for (const Tensor& x : replica.state) {
-      replica.versions.push_back(x.version());
-    }
+nn::SGD& DataParallel::sgd(SourceLocation at) {
+  if (!settled_) {
+    Settle(at);
+    shards_.DropFailedMomentum();
   }
-  momentum_ = MomentumVersions();
+  return shards_.Show(at);
+}
+
+// ---- The memory that a step needs: measured, and by a formula.
+
+MemoryUse DataParallel::Held(int i) {
+  MemoryUse use;
+  for (const Tensor& x : replicas_[i].state) {
+    use.parameters += static_cast<std::int64_t>(x.storage()->bytes());
+  }
+  use.gradients = buckets_.held(i);
+  use.optimizer = shards_.momentum_bytes(i);
+  return use;
+}
+
+MemoryUse DataParallel::memory(int i, SourceLocation at) {
+  Synchronize(devices()[i], at);
+  MemoryUse use = Held(i);
+  for (std::size_t b = 0; b < buckets_.size() && shards_.of_gradients(); ++b) {
+    use.gradients +=
+        shards_.RangeOf(b, i).numel() * DTypeSize(buckets_[b].dtype);
+  }
+  use.activations = activations_[i];
+  const std::int64_t peak = Memory(devices()[i]).Stats().peak - others_[i];
+  use.temporaries = std::max<std::int64_t>(0, peak - use.peak());
+  return use;
+}
+
+MemoryUse DataParallel::PredictMemory(int i, std::int64_t activations,
+                                      std::int64_t temporaries,
+                                      bool momentum) const {
+  MemoryUse use;
+  std::int64_t shard = 0, late = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const std::int64_t bytes =
+        shards_.RangeOf(b, i).numel() * DTypeSize(buckets_[b].dtype);
+    use.parameters += buckets_[b].bytes();
+    shard += bytes;
+    // When the last gradients are computed, two shards do not exist yet.
+    if (b + 2 >= buckets_.size() && shards_.of_gradients()) late += bytes;
+  }
+  for (const auto& [name, buffer] : nn::NamedBuffers(*replicas_[i].net)) {
+    use.parameters += buffer.numel() * DTypeSize(buffer.dtype());
+  }
+  use.gradients = buckets_.needed() + (shards_.of_gradients() ? shard : 0);
+  if (momentum) use.optimizer = shard;
+  use.activations = activations;
+  use.temporaries = std::max<std::int64_t>(0, temporaries - late);
+  return use;
 }
 
 }  // namespace d2l

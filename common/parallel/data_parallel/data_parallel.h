@@ -14,12 +14,12 @@
 //
 // Step splits the batch (split_batch.h). Each device computes the loss of its
 // shard, summed, and the gradients of that divided by the size of the whole
-// batch, so that shards need no weights. The gradients lie in buckets, filled
-// from the last parameter to the first; a full bucket is added up among the
-// devices (AllReduce) while the gradients before it are computed. Then every
-// device updates its own replica. All replicas stay the same in every bit; with
-// the default algorithm they equal those of one device that computes the shards
-// and adds their gradients one after the other.
+// batch, so that shards need no weights (step.h). The gradients lie in buckets
+// (buckets.h); a full bucket is added up among the devices (AllReduce) while
+// the gradients before it are computed. Then every device updates its own
+// replica (shards.h). All replicas stay the same in every bit; with the default
+// algorithm they equal those of one device that computes the shards and adds
+// their gradients one after the other.
 //
 // Batch normalisation takes the statistics of each shard; after Step, running
 // statistics are the mean of the devices', weighted with the sizes of their
@@ -33,8 +33,7 @@
 // options.shard says otherwise (ZeRO's first two stages). With kOptimizer each
 // updates a shard of every bucket, holds the only momentum of that shard, and
 // gathers the other new values. With kGradients each also keeps only a shard of
-// the gradients. sgd() gathers the momentum. Sums are those of kSplit, so all
-// bits stay the same.
+// the gradients. Sums are those of kSplit, so all bits stay the same.
 //
 // Several processes, each with the same number of devices, train one network
 // together if the options have the number of processes and a `collective`
@@ -44,14 +43,17 @@
 // all processes call sgd() together, and take part in a gather.
 //
 // The module is that of the first device. Values written to it, as by
-// nn::LoadStateDict, and to the momentum in sgd(), reach the other devices at
-// the next call. The module's tensors must stay: calls throw
-// std::invalid_argument after one was moved or replaced.
+// nn::LoadStateDict, its modes, as after Eval of a part of it, and values
+// written to the momentum in sgd(), reach the other devices at the next Step or
+// Forward. The module's tensors must stay: calls throw std::invalid_argument
+// after one was moved or replaced.
 //
-// Failures: if a device cannot compute its part, no device gets the sum;
-// waiting for any of them throws AsyncError with the line of the operation that
-// failed, and the parameters cannot be used. To continue, load them, and the
-// momentum if there is any.
+// Failures, with and without shards: if a device cannot compute its part of a
+// step, no device gets the sum. Waiting for any of them throws AsyncError with
+// the line of the operation that failed, and the step's results, the parameters
+// and the momentum are lost on all devices. To continue, wait for the devices
+// (Synchronize), then load the parameters and buffers. Momentum that is not
+// loaded, too, begins anew, as before the first step.
 //
 // Ownership: it owns the module and its replicas. Thread-safety: none. Errors:
 // std::invalid_argument for devices that are not in the table or repeated, and
@@ -60,39 +62,29 @@
 #ifndef D2L_COMMON_PARALLEL_DATA_PARALLEL_DATA_PARALLEL_H_
 #define D2L_COMMON_PARALLEL_DATA_PARALLEL_DATA_PARALLEL_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
-#include "common/device/memory/memory.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
-#include "common/parallel/collective/collective.h"
+#include "common/parallel/data_parallel/buckets.h"
+#include "common/parallel/data_parallel/communicator.h"
+#include "common/parallel/data_parallel/options.h"
+#include "common/parallel/data_parallel/replicas.h"
+#include "common/parallel/data_parallel/shards.h"
+#include "common/parallel/data_parallel/split_batch.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
-
-// An emulated connection: each device's part of an AllReduce takes this much
-// longer, as a sleep that needs no core.
-struct EmulatedLink {
-  double seconds = 0;  // for each AllReduce
-  double bytes_per_second = 1e9;
-};
-
-// What each device holds only a shard of: this, and all before it.
-enum class Shard { kNone, kOptimizer, kGradients };
 
 // A device's memory in a step, by purpose, in bytes.
 struct MemoryUse {
@@ -105,33 +97,6 @@ struct MemoryUse {
   std::int64_t peak() const {
     return parameters + gradients + optimizer + activations + temporaries;
   }
-};
-
-struct DataParallelOptions {
-  Shard shard = Shard::kNone;
-  AllReduceAlgorithm allreduce = AllReduceAlgorithm::kSplit;
-  // The weights of all processes' devices, see ShardSizes; if empty, the batch
-  // is split evenly.
-  std::vector<int> split;
-  // Whether buckets are added up while gradients are computed, or afterwards.
-  bool overlap = true;
-  // How many steps may be enqueued and not yet done; at least 1.
-  int max_in_flight = 2;
-  // A bucket is full when it has this many bytes. The first is small, so that
-  // the communication begins early.
-  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
-  std::int64_t bucket_bytes = std::int64_t{25} << 20;
-  std::optional<EmulatedLink> emulated_link;
-  // Whether each Step restarts its devices' peaks of memory, for memory().
-  bool measure_memory = false;
-  // How many processes train together, and the number of this process: its
-  // device i is number `process` * devices + i of all.
-  int processes = 1;
-  int process = 0;
-  // A collective on a tensor of each device of this process and the others,
-  // which all call it in the same order. If empty, collective.h's, for one
-  // process, with the algorithm above.
-  std::function<Work(Collective, Replicas, SourceLocation)> collective;
 };
 
 class DataParallel : public nn::Module {
@@ -173,146 +138,48 @@ class DataParallel : public nn::Module {
   nn::Module& module() { return replica(0); }
   // The replica on devices()[i]; number 0 is the module.
   nn::Module& replica(int i) { return *replicas_[i].net; }
-  const std::vector<Device>& devices() const { return devices_; }
+  const std::vector<Device>& devices() const { return all_.devices(); }
   const DataParallelOptions& options() const { return options_; }
 
-  // The optimiser of the module. Its momentum may be read and written.
-  nn::SGD& sgd();
+  // The optimiser of the module. Its momentum, of which shards are gathered for
+  // it, may be read and written until the next Step or Forward. Waits for steps
+  // under way.
+  nn::SGD& sgd(SourceLocation at = SourceLocation::Current());
 
   // The memory of the last step on devices()[i], measured by the allocator,
   // without memory of others; see measure_memory. Waits for the device.
   MemoryUse memory(int i, SourceLocation at = SourceLocation::Current());
   // The memory by a formula: 4 bytes for each float32 parameter, as many for
-  // its gradient and its momentum, or a shard of them, and two places of the
-  // longest bucket for adding up. The caller passes the memory of
-  // the layers' values.
+  // its gradient and its momentum, or a shard of them, and two buckets of the
+  // greatest length for adding up. The caller passes the memory of the layers'
+  // values.
   MemoryUse PredictMemory(int i, std::int64_t activations,
                           std::int64_t temporaries, bool momentum) const;
 
-  // This process's part of a batch: rows [begin, begin + the sum of the sizes).
-  struct Share {
-    std::int64_t begin = 0;
-    std::vector<std::int64_t> sizes;  // of the devices' shards
-  };
-  Share ShareOf(std::int64_t samples) const;
+  // This process's part of a batch.
+  BatchShare ShareOf(std::int64_t samples) const;
 
  private:
-  // The part of a parameter that a device updates: all, some or no elements.
-  struct Piece {
-    std::int64_t begin = 0;   // in the parameter
-    std::int64_t offset = 0;  // in the device's shard of the bucket
-    Tensor x;
-
-    // The same elements of a tensor that has the parameter's shape, flat.
-    Tensor Of(const Tensor& whole, SourceLocation at) const;
-  };
-  struct Replica {
-    std::unique_ptr<nn::Module> net;
-    std::vector<Tensor> parameters;
-    std::vector<Tensor> state;            // these and the buffers
-    std::vector<std::uint64_t> versions;  // of the state when all were equal
-    std::vector<Piece> pieces;            // of each parameter
-    nn::SGD sgd{{}, {/*lr=*/0}};          // of the pieces
-    // Bytes of the last step; `others` are not the network's.
-    std::int64_t activations = 0, others = 0;
-
-    void FindTensors();  // of the net
-  };
-  // Where a parameter's gradient is.
-  struct Place {
-    std::size_t bucket;
-    std::int64_t offset;
-  };
-  // Gradients of some parameters, one behind the other; in the last bucket the
-  // loss follows them.
-  struct Bucket {
-    std::vector<int> parameters;
-    std::int64_t numel = 0;
-    DType dtype = DType::kFloat32;
-  };
-  // A device's part of a step.
-  struct Pass;
-
-  void CheckOptions();
-  void MakeBuckets();
-  // The elements of a bucket that a device updates; all if not sharded.
-  std::pair<std::int64_t, std::int64_t> ShardOf(std::size_t bucket,
-                                                std::size_t device) const;
-  void MakePieces(std::size_t device);
-  // GatherPieces gathers tensors like the parameters, of which each device has
-  // its pieces, into `whole`, where that gives a tensor.
-  using OfParameter =
-      absl::FunctionRef<Tensor(std::size_t device, std::size_t parameter)>;
-  void GatherPieces(OfParameter piece, OfParameter whole, SourceLocation at);
-  void CheckBatch(const Tensor& x, SourceLocation at) const;
-  // Checks that the module's tensors are still the same, and copies what was
-  // written to them since.
-  void FollowModule(SourceLocation at);
-  // The optimiser that sgd() returned since the last call; or null.
-  nn::SGD* shown_sgd();
-  // The ids and versions of that optimiser's momentum.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> MomentumVersions();
-  void CopyToReplicas(SourceLocation at);
-  void CopyMomentum(SourceLocation at);
-  void RememberVersions();
+  // Gives the replicas what was written to the module and shown by sgd().
+  void Follow(SourceLocation at);
+  // Waits for the devices. What has failed is known then, and their streams run
+  // again.
+  void Settle(SourceLocation at);
   void WaitForRoom(SourceLocation at);
-  // Makes all devices' parameters fail with the exception being handled.
+  // Makes the step that throws the exception being handled fail on all devices.
   void FailEverywhere(SourceLocation at);
-  Result RequestStep(const Tensor& x, const Tensor& labels, SourceLocation at);
-  // This process's part of the batch, on its devices.
-  std::vector<Tensor> SplitShare(const Tensor& all, const Share& share,
-                                 SourceLocation at) const;
-  // Enqueues the forward pass of a shard. Returns the outputs.
-  Tensor Forward(std::size_t device, const Tensor& x, const Tensor& labels,
-                 double scale, Pass& pass, SourceLocation at);
-  // For a process without samples: computes some of the others', which do not
-  // count, to write the buffers as the others do.
-  void ForwardForOthers(const Tensor& x, const Tensor& labels, Pass& pass,
-                        SourceLocation at);
-  // Continues the backward pass until the bucket's gradients are known, and
-  // writes them there; if there is no pass (no samples), writes zeros.
-  void Fill(std::size_t device, std::size_t bucket, Pass* pass,
-            const Tensor& gradients, SourceLocation at);
-  // The number of buckets whose gradients have a place at the same time. If it
-  // is not all, each bucket leaves its place after it is added up.
-  std::size_t places() const;
-  bool moves_on() const { return options_.shard >= Shard::kGradients; }
-  // The bucket's place on each device; and the number of bytes of a place.
-  std::vector<Tensor> PlaceOf(std::size_t bucket);
-  std::int64_t PlaceBytes(std::size_t place) const;
   // The memory that a device holds between steps.
-  MemoryUse Held(std::size_t device);
-  // sums: those of each bucket, or of the device's shard of it.
-  void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
-  void AverageBuffers(const std::vector<std::int64_t>& sizes,
-                      std::int64_t samples, SourceLocation at);
-  // The batch's mean loss, on the first device, from the last bucket's sums.
-  Tensor Loss(const std::vector<Tensor>& sums, SourceLocation at);
-  // Enqueues it on one tensor of each device, behind the current streams.
-  Work Communicate(Collective collective, const std::vector<Tensor>& tensors,
-                   SourceLocation at);
-  // Delays the current streams as a link would for this many bytes each.
-  void EmulateLink(double bytes, SourceLocation at) const;
-  // Devices of all processes; and a device's number among them.
-  int ranks() const {
-    return static_cast<int>(devices_.size()) * options_.processes;
-  }
-  int RankOf(std::size_t device) const {
-    return options_.process * static_cast<int>(devices_.size()) +
-           static_cast<int>(device);
-  }
-  bool sharded() const { return options_.shard != Shard::kNone; }
+  MemoryUse Held(int i);
 
   DataParallelOptions options_;
-  std::vector<Device> devices_;
-  std::vector<Replica> replicas_;
-  std::vector<Bucket> buckets_;
-  std::vector<Place> place_of_;                  // by parameter
-  std::vector<std::vector<StorageRef>> places_;  // by place and device
-  std::optional<nn::SGD> whole_sgd_;             // with the gathered momentum
-  // Versions of the momentum when all devices had the same.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> momentum_;
+  Communicator all_;
+  ModuleReplicas replicas_;
+  Buckets buckets_;
+  Shards shards_;
   std::deque<std::vector<Event>> in_flight_;  // the ends of steps
+  bool settled_ = true;                       // no step was begun since Settle
+  // By device, bytes of the last step; `others_` are not the network's.
+  std::vector<std::int64_t> activations_, others_;
 };
 
 }  // namespace d2l

@@ -103,6 +103,44 @@ TEST(DataParallelTest, BatchNormAnswersTheSameOnAllDevices) {
   EXPECT_EQ(BitsOf(two[0]), BitsOf(two[1]));
 }
 
+// Of the module, or of a part of it; with and without shards.
+TEST(DataParallelTest, ModesOfTheModuleReachAllDevices) {
+  for (const Shard shard :
+       {Shard::kNone, Shard::kOptimizer, Shard::kGradients}) {
+    ManualSeed(1);
+    DataParallelOptions options = WithBuckets(300, true);
+    options.shard = shard;
+    DataParallel net(ConvNet(), Ids(4), options);
+    const TestBatch batch = Images(7, 6, 1);
+    net.Step(batch.x, batch.labels, {0.05});
+    const auto statistics = BitsOf(nn::NamedBuffers(net.module())[0].second);
+    const auto expect_kept_everywhere = [&] {
+      for (std::size_t i = 0; i < net.devices().size(); ++i) {
+        const nn::Module& replica = net.replica(static_cast<int>(i));
+        EXPECT_EQ(BitsOf(nn::NamedBuffers(replica)[0].second), statistics);
+        EXPECT_EQ(BitsOf(replica), BitsOf(net.module()));
+      }
+    };
+    net.module().Eval();
+    const Tensor image = Randn({1, 1, 6, 6}, First());
+    const Tensor y = net(Cat(std::vector<Tensor>(8, image)));
+    for (int i = 1; i < 8; ++i) EXPECT_EQ(BitsOf(y[i]), BitsOf(y[0]));
+    net.Step(batch.x, batch.labels, {0.05});
+    expect_kept_everywhere();
+    // Frozen statistics in a module that trains.
+    net.module().Train();
+    nn::Apply(net.module(), [](nn::Module& module) {
+      if (module.Name() == "BatchNorm2d") module.Eval();
+    });
+    net.Step(batch.x, batch.labels, {0.05});
+    expect_kept_everywhere();
+    EXPECT_TRUE(net.replica(1).training());
+    net.module().Train();
+    net.Step(batch.x, batch.labels, {0.05});
+    EXPECT_NE(BitsOf(nn::NamedBuffers(net.replica(1))[0].second), statistics);
+  }
+}
+
 // It has 11 million parameters, so the buckets have the default sizes.
 TEST(DataParallelTest, ResNet18HasTheBitsOfOneDevice) {
   ManualSeed(18);

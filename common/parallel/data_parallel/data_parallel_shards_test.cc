@@ -13,7 +13,6 @@
 
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/device/failure.h"
 #include "common/device/memory/memory.h"
 #include "common/device/testing/testing.h"
 #include "common/nn/checkpoint.h"
@@ -359,42 +358,6 @@ TEST(ShardsTest, EventsOrderAllUsesOfMemory) {
         }
         EXPECT_EQ(checker.races().size(), 0u) << checker.Report();
       }
-    }
-  }
-}
-
-// A label out of range on one device: no shard may look as if it were good.
-TEST(ShardsTest, AFailureReachesAllShardsAndLoadingCuresIt) {
-  const nn::SGDOptions sgd = {0.1, 0.9};
-  for (const Shard shard : kShards) {
-    ManualSeed(5);
-    const DataParallelOptions options =
-        WithShard(shard, WithBuckets(300, true));
-    DataParallel net(Mlp(), Ids(3), options);
-    const TestBatch batch = MakeBatch(6, 1);
-    net.Step(batch.x, batch.labels, sgd);
-    const Saved saved(net);
-    std::vector<std::int64_t> labels(6, 1);
-    labels[3] = kClasses;
-    const Tensor bad = FromVector<std::int64_t>(labels, {6}, First());
-    EXPECT_THROW(Item(net.Step(batch.x, bad, sgd).loss), AsyncError);
-    for (const Device device : net.devices()) {
-      EXPECT_THROW(Synchronize(device), AsyncError);
-    }
-    EXPECT_THROW(net.Step(batch.x, batch.labels, sgd), AsyncError);
-    for (int i = 0; i < 3; ++i) {
-      EXPECT_THROW(BitsOf(nn::Parameters(net.replica(i))[0]), AsyncError);
-    }
-    saved.Load(net);
-    DataParallel unbroken(nn::Clone(*saved.net, First()), Ids(3),
-                          WithBuckets(300, true));
-    unbroken.sgd().momentum_buffers() = saved.momentum;
-    for (int step = 0; step < 2; ++step) {
-      net.Step(batch.x, batch.labels, sgd);
-      unbroken.Step(batch.x, batch.labels, sgd);
-    }
-    for (int i = 0; i < 3; ++i) {
-      EXPECT_EQ(BitsOf(net.replica(i)), BitsOf(unbroken.replica(i)));
     }
   }
 }

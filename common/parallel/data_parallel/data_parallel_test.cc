@@ -1,22 +1,18 @@
 #include "common/parallel/data_parallel/data_parallel.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/device/failure.h"
 #include "common/device/testing/testing.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"
 #include "common/parallel/data_parallel/data_parallel_testing.h"
 #include "gmock/gmock.h"
@@ -172,96 +168,6 @@ TEST(DataParallelTest, RefusesBatchesWithoutSamples) {
   DataParallel relu(nn::ReLU(), Ids(2));
   EXPECT_THAT(ThrownText([&] { relu.Step(batch.x, batch.labels, {0.1}); }),
               HasSubstr("[DataParallel] a module with parameters"));
-}
-
-// The message of the error that waiting for the device throws.
-std::string FailureOn(Device device) {
-  try {
-    Synchronize(device);
-  } catch (const AsyncError& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
-
-// Waits for each operation, as a slow host does. For tests only: a listener
-// must not wait.
-class WaitForEach final : public OpListener {
- public:
-  void OnOp(const OpRecord& record) override {
-    if (record.stream != nullptr) record.stream->WaitFor(record.number);
-  }
-};
-
-// A label out of range on one device: no device may get the sum.
-TEST(DataParallelTest, AFailureOnOneDeviceReachesAllAndLoadingCuresIt) {
-  const std::vector<int> ids = Ids(3);
-  const nn::SGDOptions sgd = {0.1, 0.9};
-  // Each device's turn; the failure is known when the step ends, or, if the
-  // host has waited for it, while the step is being requested.
-  for (const auto& [wrong, known] : std::vector<std::pair<int, bool>>{
-           {0, false}, {3, false}, {5, false}, {0, true}, {3, true}}) {
-    ManualSeed(5);
-    DataParallel net(Mlp(), ids);
-    std::vector<TestBatch> batches;
-    for (int i = 0; i < 4; ++i) batches.push_back(MakeBatch(6, i));
-    net.Step(batches[0].x, batches[0].labels, sgd);
-    // A checkpoint.
-    const auto saved = nn::Clone(net.module(), First());
-    std::vector<Tensor> momentum;
-    for (const Tensor& x : net.sgd().momentum_buffers()) {
-      momentum.push_back(Clone(x));
-    }
-    for (const Device device : net.devices()) Synchronize(device);
-
-    std::vector<std::int64_t> labels(6, 1);
-    labels[wrong] = kClasses;
-    int line = 0;
-    std::vector<std::string> errors;
-    try {
-      const Tensor bad = FromVector<std::int64_t>(labels, {6}, First());
-      WaitForEach waits;
-      std::optional<ScopedOpListener> listen;
-      if (known) listen.emplace(&waits);
-      line = __LINE__ + 1;
-      Item(net.Step(batches[1].x, bad, sgd).loss);
-    } catch (const AsyncError& error) {
-      errors.emplace_back(error.what());
-    }
-    ASSERT_EQ(errors.size(), 1u);
-    EXPECT_THAT(errors[0],
-                HasSubstr("data_parallel_test.cc:" + std::to_string(line)));
-    for (const Device device : net.devices()) {
-      const std::string error = FailureOn(device);
-      EXPECT_THAT(error,
-                  HasSubstr("data_parallel_test.cc:" + std::to_string(line)));
-    }
-    // The parameters refuse to be used, on all devices.
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      EXPECT_THROW(ToVector<float>(nn::Parameters(net.replica(i))[0]),
-                   AsyncError);
-    }
-    EXPECT_THROW(net.Step(batches[1].x, batches[1].labels, sgd), AsyncError);
-
-    const auto load = [&] {
-      const std::vector<Tensor> from = nn::Parameters(*saved);
-      const std::vector<Tensor> to = nn::Parameters(net.module());
-      for (std::size_t i = 0; i < to.size(); ++i) CopyTo(from[i], to[i]);
-      for (std::size_t i = 0; i < to.size(); ++i) {
-        net.sgd().momentum_buffers()[i] = Clone(momentum[i]);
-      }
-    };
-    load();
-    DataParallel unbroken(nn::Clone(*saved, First()), ids);
-    unbroken.sgd().momentum_buffers() = momentum;
-    for (int i = 2; i < 4; ++i) {
-      net.Step(batches[i].x, batches[i].labels, sgd);
-      unbroken.Step(batches[i].x, batches[i].labels, sgd);
-    }
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      EXPECT_EQ(BitsOf(net.replica(i)), BitsOf(unbroken.replica(i)));
-    }
-  }
 }
 
 TEST(DataParallelTest, AnEmulatedLinkChangesNoResult) {

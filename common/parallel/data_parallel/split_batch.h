@@ -25,6 +25,12 @@
 
 namespace d2l {
 
+// A process's part of a batch: rows [begin, begin + the sum of the sizes).
+struct BatchShare {
+  std::int64_t begin = 0;
+  std::vector<std::int64_t> sizes;  // of its devices' shards
+};
+
 // How many of the samples each device gets: in proportion to its weight,
 // rounded down. The remaining samples go to the devices that lost most by
 // rounding, the first of equals first. With fewer samples than devices, some
