@@ -94,6 +94,26 @@ TEST_P(BatchNormTest, AVarianceFarFromZeroKeepsItsDigits) {
                      {4096.5, 0.25}, {0, 1e-6}));
 }
 
+// The sum of large equal numbers is rounded; their mean must not be.
+TEST_P(BatchNormTest, AConstantChannelHasNoVariance) {
+  for (const double value : {12345.678, 7e9, -1e-30, 0.1}) {
+    for (const Shape& shape : {Shape{7, 1, 33}, Shape{300, 1, 100}}) {
+      const Tensor x = Full(shape, value, device());
+      const float rounded = static_cast<float>(value);
+      EXPECT_TRUE(IsNear(BatchNormStatistics(x), {2, 1}, DType::kFloat32,
+                         {rounded, 0}, {0, 0}))
+          << value;
+      const Tensor ones = Ones({1}, device());
+      Tensor mean = Zeros({1}, device());
+      Tensor variance = Ones({1}, device());
+      const Tensor y = BatchNorm(x, ones, Zeros({1}, device()), mean, variance,
+                                 /*training=*/true, /*momentum=*/0.1, kEps);
+      EXPECT_EQ(Item(Max(Abs(y))), 0) << value;
+      EXPECT_NEAR(Item(variance), 0.9, 1e-6) << value;
+    }
+  }
+}
+
 TEST_P(BatchNormTest, AgreesWithTheSlowVersion) {
   for (const DType dtype : kFloatDTypes) {
     for (const Shape& shape : kShapes) {

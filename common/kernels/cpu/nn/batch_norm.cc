@@ -88,15 +88,16 @@ HWY_INLINE void AddProducts(Lanes<T>& lanes, const T* y, const T* x, T center,
   }
 }
 
-// Adds the squares of x - center.
+// Adds x - center, and the squares of it.
 template <typename T>
-HWY_INLINE void AddSquares(Lanes<T>& lanes, const T* x, T center,
-                           std::int64_t n) {
+HWY_INLINE void AddDeviations(Lanes<T>& differences, Lanes<T>& squares,
+                              const T* x, T center, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += kChannelLanes) {
     Lanes<T> row;
     Load(row, x + i, n - i, center);
     row -= center;
-    lanes += row * row;
+    differences += row;
+    squares += row * row;
   }
 }
 
@@ -122,21 +123,26 @@ struct BatchNormStatisticsOf {
           Lanes<T> lanes = {};
           for (std::int64_t k = 0; k < images; ++k)
             AddRow(lanes, x + k * step, n);
-          const double block_mean = SumOf<T>(lanes) / count;
-          Lanes<T> squares = {};
+          // The sum of large numbers of type T is rounded, so this is near
+          // the mean; the deviations from it, which are small, say how near.
+          const T center = static_cast<T>(SumOf<T>(lanes) / count);
+          Lanes<T> differences = {}, squares = {};
           for (std::int64_t k = 0; k < images; ++k) {
-            AddSquares(squares, x + k * step, static_cast<T>(block_mean), n);
+            AddDeviations(differences, squares, x + k * step, center, n);
           }
-          const double difference = block_mean - mean;
+          const double correction = SumOf<T>(differences) / count;
+          const double difference = center + correction - mean;
           const double share = count / (seen + count);
           mean += difference * share;
-          deviations +=
-              SumOf<T>(squares) + difference * difference * seen * share;
+          deviations += SumOf<T>(squares) - correction * correction * count +
+                        difference * difference * seen * share;
           seen += count;
         }
       }
       out[c] = static_cast<T>(mean);
-      out[args.channels + c] = static_cast<T>(deviations / seen);
+      // Rounding can make it negative; NaN stays.
+      const double variance = deviations / seen;
+      out[args.channels + c] = static_cast<T>(variance < 0 ? 0 : variance);
     }
   }
 };
