@@ -113,6 +113,18 @@ Generator& GeneratorOf(Device device) {
   return generators[static_cast<int>(device.type())][device.index()];
 }
 
+// Whether the dtype has all integers from first to last.
+bool AllExact(std::int64_t first, std::int64_t last, DType dtype) {
+  if (dtype == DType::kFloat32 || dtype == DType::kFloat64) {
+    const int digits = dtype == DType::kFloat32
+                           ? std::numeric_limits<float>::digits
+                           : std::numeric_limits<double>::digits;
+    const std::int64_t most = std::int64_t{1} << digits;
+    return first >= -most && last <= most;
+  }
+  return Scalar(first).FitsIn(dtype) && Scalar(last).FitsIn(dtype);
+}
+
 }  // namespace
 
 ValueSpec RandomPrimitive::Infer(Inputs inputs) const {
@@ -126,7 +138,7 @@ ValueSpec RandomPrimitive::Infer(Inputs inputs) const {
   if (low >= high) {
     Reject("[randint] no integers from %d to %d - 1", low, high);
   }
-  if (!Scalar(low).FitsIn(spec.dtype) || !Scalar(high - 1).FitsIn(spec.dtype)) {
+  if (!AllExact(low, high - 1, spec.dtype)) {
     Reject(
         "[randint] not all integers from %d to %d - 1 are values of the dtype "
         "%s",

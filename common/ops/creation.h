@@ -81,7 +81,8 @@ Tensor Rand(const Shape& shape, Device device = Device(),
 Tensor Randn(const Shape& shape, Device device = Device(),
              DType dtype = DType::kFloat32,
              SourceLocation at = SourceLocation::Current());
-// Integers from low to high - 1, of any dtype.
+// Integers from low to high - 1, of any dtype that has all of them: float32 has
+// those up to 2^24, float64 up to 2^53.
 Tensor RandInt(std::int64_t low, std::int64_t high, const Shape& shape,
                Device device = Device(), DType dtype = DType::kInt64,
                SourceLocation at = SourceLocation::Current());

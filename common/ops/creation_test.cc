@@ -271,6 +271,11 @@ TEST_P(CreationTest, RandIntIsUniformWithinItsBounds) {
   }
   EXPECT_THAT(ToVector<std::int64_t>(RandInt(-5, -4, {3}, device())),
               ElementsAre(-5, -5, -5));
+  // The largest integers that float32 has without a gap.
+  const std::vector<double> last = ValuesOf(
+      RandInt((1 << 24) - 2, (1 << 24) + 1, {1001}, device(), DType::kFloat32));
+  EXPECT_EQ(std::set<double>(last.begin(), last.end()),
+            (std::set<double>{0x1p24 - 2, 0x1p24 - 1, 0x1p24}));
   constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   const std::vector<std::int64_t> wide =

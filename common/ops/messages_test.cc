@@ -66,6 +66,11 @@ TEST_P(MessagesTest, Creation) {
       "[randint] not all integers from 0 to 257 - 1 are values of the dtype "
       "uint8",
       RandInt(0, 257, {2}, d, kUInt8));
+  EXPECT_REFUSED(
+      "[randint] not all integers from 2147483646 to 2147483648 - 1 are values "
+      "of the dtype float32",
+      RandInt((std::int64_t{1} << 31) - 2, std::int64_t{1} << 31, {2}, d,
+              DType::kFloat32));
   EXPECT_REFUSED("[ones_like] the template tensor is undefined",
                  OnesLike(undefined_));
   EXPECT_REFUSED("[empty_like] the template tensor is undefined",
