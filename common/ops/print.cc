@@ -1,9 +1,10 @@
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <iterator>
 #include <ostream>
 #include <string>
 #include <type_traits>
@@ -26,12 +27,14 @@ constexpr std::int64_t kLineWidth = 80;
 constexpr char kPrefix[] = "tensor(";
 constexpr std::int64_t kIndent = sizeof(kPrefix) - 1;
 
-// Python prints no sign before nan; C may.
-std::string FormatFloat(const char* format, double value) {
+// With a decimal point, whatever the locale's mark is.
+std::string FormatFloat(double value, std::chars_format format, int precision) {
+  // Python prints no sign before nan; C++ may.
   if (std::isnan(value)) return "nan";
-  char text[512];  // 1e308 with %.0f has 309 digits
-  std::snprintf(text, sizeof(text), format, kPrecision, value);
-  return text;
+  char text[512];  // 1e308 in fixed notation has 309 digits
+  const auto result =
+      std::to_chars(std::begin(text), std::end(text), value, format, precision);
+  return {text, result.ptr};
 }
 
 // Decides once how all elements shown are written, and how wide.
@@ -75,11 +78,14 @@ class Formatter {
  private:
   std::string Write(std::int64_t value) const { return absl::StrCat(value); }
   std::string Write(double value) const {
-    if (scientific_) return FormatFloat("%.*e", value);
-    if (!integers_) return FormatFloat("%.*f", value);
-    if (!std::isfinite(value)) return FormatFloat("%.*f", value);
+    if (scientific_) {
+      return FormatFloat(value, std::chars_format::scientific, kPrecision);
+    }
+    if (!integers_ || !std::isfinite(value)) {
+      return FormatFloat(value, std::chars_format::fixed, kPrecision);
+    }
     // The point tells that these are floating-point numbers.
-    return absl::StrFormat("%.0f.", value);
+    return FormatFloat(value, std::chars_format::fixed, 0) + ".";
   }
 
   bool integers_ = true;
@@ -87,16 +93,27 @@ class Formatter {
   std::size_t width_ = 1;
 };
 
-// The elements as numbers of one of two types, row by row.
+bool IsSummarized(const Shape& shape) { return shape.numel() > kThreshold; }
+
+// The shape of the elements that are shown.
+Shape ShownShape(Shape shape) {
+  if (!IsSummarized(shape)) return shape;
+  std::vector<std::int64_t> sizes(shape.begin(), shape.end());
+  for (std::int64_t& size : sizes) size = std::min(size, 2 * kEdgeItems);
+  return Shape(sizes);
+}
+
+// Writes the elements that are shown, as numbers of one of two types, row by
+// row; `shape` is the whole tensor's.
 template <typename V>
 class Printer {
  public:
-  Printer(std::vector<V> values, const Shape& shape)
-      : values_(std::move(values)),
+  Printer(std::vector<V> shown, const Shape& shape)
+      : values_(std::move(shown)),
         shape_(shape),
-        strides_(ContiguousStrides(shape)),
-        summarize_(shape.numel() > kThreshold),
-        formatter_(Shown()) {}
+        shown_(ShownShape(shape)),
+        strides_(ContiguousStrides(shown_)),
+        formatter_(values_) {}
 
   std::string Text() const {
     if (shape_.empty()) return formatter_.Format(values_[0]);
@@ -104,37 +121,11 @@ class Printer {
   }
 
  private:
-  bool Cut(int dim) const { return summarize_ && shape_[dim] > 2 * kEdgeItems; }
-
-  // Which indices of a dimension are shown.
-  std::vector<std::int64_t> Indices(int dim) const {
-    std::vector<std::int64_t> indices;
-    for (std::int64_t i = 0; i < shape_[dim]; ++i) {
-      if (Cut(dim) && i == kEdgeItems) i = shape_[dim] - kEdgeItems;
-      indices.push_back(i);
-    }
-    return indices;
-  }
-
-  std::vector<V> Shown() const {
-    if (!summarize_) return values_;
-    std::vector<V> shown;
-    CollectShown(0, 0, &shown);
-    return shown;
-  }
-  void CollectShown(int dim, std::int64_t offset, std::vector<V>* shown) const {
-    if (dim == shape_.rank()) {
-      shown->push_back(values_[offset]);
-      return;
-    }
-    for (const std::int64_t i : Indices(dim)) {
-      CollectShown(dim + 1, offset + i * strides_[dim], shown);
-    }
-  }
+  bool Cut(int dim) const { return shown_[dim] < shape_[dim]; }
 
   std::string Row(int dim, std::int64_t offset, std::int64_t indent) const {
     std::vector<std::string> items;
-    for (const std::int64_t i : Indices(dim)) {
+    for (std::int64_t i = 0; i < shown_[dim]; ++i) {
       items.push_back(formatter_.Format(values_[offset + i]));
       if (Cut(dim) && items.size() == kEdgeItems) items.push_back(" ...");
     }
@@ -155,7 +146,7 @@ class Printer {
     const int below = shape_.rank() - dim - 1;
     if (below == 0) return Row(dim, offset, indent);
     std::vector<std::string> blocks;
-    for (const std::int64_t i : Indices(dim)) {
+    for (std::int64_t i = 0; i < shown_[dim]; ++i) {
       blocks.push_back(Block(dim + 1, offset + i * strides_[dim], indent + 1));
       if (Cut(dim) && blocks.size() == kEdgeItems) blocks.push_back("...");
     }
@@ -166,8 +157,8 @@ class Printer {
 
   const std::vector<V> values_;
   const Shape shape_;
-  const Shape strides_;
-  const bool summarize_;
+  const Shape shown_;
+  const Shape strides_;  // of values_
   const Formatter formatter_;
 };
 
@@ -199,7 +190,9 @@ std::string ElementsToString(const Tensor& x, SourceLocation at) {
     using T = decltype(zero);
     using V =
         std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
-    const std::vector<T> values = ToVector<T>(x, at);
+    const std::vector<T> values = IsSummarized(x.shape())
+                                      ? EdgesToVector<T>(x, kEdgeItems, at)
+                                      : ToVector<T>(x, at);
     return Printer<V>(std::vector<V>(values.begin(), values.end()), x.shape())
         .Text();
   });

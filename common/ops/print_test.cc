@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/device/testing/testing.h"
 #include "common/ops/ops.h"
+#include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
@@ -70,6 +70,44 @@ TEST(Print, ANonContiguousViewIsReadInOrder) {
             "tensor([[1, 4],\n"
             "        [2, 5],\n"
             "        [3, 6]], device='cpu:0')");
+}
+
+// A summary reads what it shows: these would need terabytes.
+TEST(Print, AHugeTensorTakesNoTime) {
+  const Tensor one = Full({1}, 3, kCpu, DType::kUInt8);
+  EXPECT_EQ(ToString(Expand(one, {std::int64_t{1} << 40})),
+            "tensor([3, 3, 3,  ..., 3, 3, 3], device='cpu:0', "
+            "dtype=torch.uint8)");
+  const Tensor row = Arange(2, kCpu, DType::kInt64);
+  EXPECT_EQ(ToString(Expand(row, {std::int64_t{1} << 40, 2})),
+            "tensor([[0, 1],\n"
+            "        [0, 1],\n"
+            "        [0, 1],\n"
+            "        ...,\n"
+            "        [0, 1],\n"
+            "        [0, 1],\n"
+            "        [0, 1]], device='cpu:0')");
+}
+
+class PrintTest : public DeviceTest {};
+INSTANTIATE_FOR_ALL_DEVICES(PrintTest);
+
+// AsPyTorchDoes holds the host's text; views of every device's memory print
+// alike.
+TEST_P(PrintTest, ViewsPrintAsTheirCopiesDo) {
+  for (const Shape& shape : {Shape{1001}, Shape{7, 143}, Shape{1200, 2},
+                             Shape{3, 7, 50}, Shape{11, 1, 13, 8}}) {
+    const Tensor x = Reshape(Randn({shape.numel()}, device()), shape);
+    const int last = x.dim() - 1;
+    for (const Tensor& view :
+         {x, Transpose(x, 0, last), Slice(x, 0, 1, x.size(0))}) {
+      std::string text = ToString(view);
+      const std::string copy = ToString(To(Contiguous(view), kCpu));
+      const std::string name = device().ToString();
+      text.replace(text.find(name), name.size(), kCpu.ToString());
+      EXPECT_EQ(text, copy);
+    }
+  }
 }
 
 TEST(Print, AnUndefinedTensorSaysSo) {

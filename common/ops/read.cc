@@ -109,24 +109,81 @@ std::vector<T> Read(const Tensor& x, SourceLocation at) {
   return values;
 }
 
-}  // namespace
+// Positions in the storage, from the view's first element, that EdgesToVector
+// reads.
+void AppendEdges(const Tensor& x, std::int64_t edge, int dim,
+                 std::int64_t position, std::vector<std::int64_t>* positions) {
+  if (dim == x.dim()) {
+    positions->push_back(position);
+    return;
+  }
+  const std::int64_t size = x.size(dim);
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (i == edge && size > 2 * edge) i = size - edge;
+    AppendEdges(x, edge, dim + 1, position + i * x.strides()[dim], positions);
+  }
+}
 
 template <typename T>
-std::vector<T> ToVector(const Tensor& x, SourceLocation at) {
+std::vector<T> ReadEdges(const Tensor& x, std::int64_t edge,
+                         SourceLocation at) {
+  std::vector<std::int64_t> positions;
+  AppendEdges(x, edge, 0, 0, &positions);
+  std::vector<T> values(positions.size());
+  const T* const data = static_cast<const T*>(x.data());
+  if (x.device().type() == DeviceType::kCpu) {
+    std::transform(positions.begin(), positions.end(), values.begin(),
+                   [data](std::int64_t position) { return data[position]; });
+    return values;
+  }
+  const internal::PartOfRequest part;
+  Stream& stream = ReadStream(x.device());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    stream.CopyAsync(&values[i], data + positions[i], sizeof(T),
+                     CopyKind::kDeviceToHost, at);
+  }
+  return values;
+}
+
+// Waits for the elements of x, and returns what `read` makes of them.
+template <typename T, typename F>
+std::vector<T> ToVectorBy(const Tensor& x, SourceLocation at, const F& read) {
   ReadScope scope("to_vector", x, at);
   if (x.dtype() != DTypeOf<T>::value) {
     RejectAt(at, "[to_vector] %s elements asked of %s", DTypeOf<T>::value, x);
   }
   WaitForWriter(x, "ToVector", at);
-  std::vector<T> values = Read<T>(x, at);
+  std::vector<T> values = read();
   scope.Done();
   return values;
+}
+
+}  // namespace
+
+template <typename T>
+std::vector<T> ToVector(const Tensor& x, SourceLocation at) {
+  return ToVectorBy<T>(x, at, [&] { return Read<T>(x, at); });
+}
+
+template <typename T>
+std::vector<T> EdgesToVector(const Tensor& x, std::int64_t edge,
+                             SourceLocation at) {
+  return ToVectorBy<T>(x, at, [&] { return ReadEdges<T>(x, edge, at); });
 }
 
 template std::vector<float> ToVector(const Tensor&, SourceLocation);
 template std::vector<double> ToVector(const Tensor&, SourceLocation);
 template std::vector<std::int64_t> ToVector(const Tensor&, SourceLocation);
 template std::vector<std::uint8_t> ToVector(const Tensor&, SourceLocation);
+
+template std::vector<float> EdgesToVector(const Tensor&, std::int64_t,
+                                          SourceLocation);
+template std::vector<double> EdgesToVector(const Tensor&, std::int64_t,
+                                           SourceLocation);
+template std::vector<std::int64_t> EdgesToVector(const Tensor&, std::int64_t,
+                                                 SourceLocation);
+template std::vector<std::uint8_t> EdgesToVector(const Tensor&, std::int64_t,
+                                                 SourceLocation);
 
 template <typename T>
 T Item(const Tensor& x, SourceLocation at) {

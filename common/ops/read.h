@@ -13,6 +13,7 @@
 #ifndef D2L_COMMON_OPS_READ_H_
 #define D2L_COMMON_OPS_READ_H_
 
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -27,6 +28,14 @@ namespace d2l {
 template <typename T>
 std::vector<T> ToVector(const Tensor& x,
                         SourceLocation at = SourceLocation::Current());
+
+// The elements at the first and the last `edge` indices of each dimension that
+// has more than 2 * edge, and at all indices of the others, row by row: what a
+// summary prints. Reads no other elements, however many the tensor has. Errors
+// as ToVector's.
+template <typename T>
+std::vector<T> EdgesToVector(const Tensor& x, std::int64_t edge,
+                             SourceLocation at = SourceLocation::Current());
 
 // The only element of a tensor of one element, of whatever dtype, as a double
 // or, exact whatever its size, as a std::int64_t (torch.Tensor.item). Throws
