@@ -41,7 +41,9 @@ bool IsGzipped(std::string_view file) {
 }
 
 // The first `most` bytes of a file, or all if it has fewer; a gzipped file is
-// decompressed. gzread would not notice bytes after the compressed data's end.
+// decompressed: all of its members, and the zeros that a tape or a block device
+// adds (RFC 1952, section 2.2). gzread would not notice other bytes behind
+// them.
 Bytes FirstBytes(std::string_view file, std::size_t most) {
   if (!IsGzipped(file)) {
     const std::string_view first = file.substr(0, most);
@@ -56,11 +58,17 @@ Bytes FirstBytes(std::string_view file, std::size_t most) {
   Bytes bytes(most);
   stream.next_out = bytes.data();
   stream.avail_out = static_cast<uInt>(most);
-  const int result = inflate(&stream, Z_SYNC_FLUSH);
+  int result = inflate(&stream, Z_SYNC_FLUSH);
+  while (result == Z_STREAM_END && stream.avail_in > 0) {
+    const std::string_view rest(reinterpret_cast<const char*>(stream.next_in),
+                                stream.avail_in);
+    if (rest.find_first_not_of('\0') == rest.npos) break;
+    if (!IsGzipped(rest)) Refuse(kLonger);
+    inflateReset(&stream);
+    result = inflate(&stream, Z_SYNC_FLUSH);
+  }
   bytes.resize(most - stream.avail_out);
-  if (result == Z_STREAM_END) {
-    if (stream.avail_in > 0) Refuse(kLonger);
-  } else if (stream.avail_out > 0) {
+  if (result != Z_STREAM_END && stream.avail_out > 0) {
     if (result == Z_OK || result == Z_BUF_ERROR) Refuse(kEndsEarly);
     Refuse("its gzip data is damaged (%s); download it again",
            stream.msg != nullptr ? stream.msg : zError(result));
@@ -70,7 +78,7 @@ Bytes FirstBytes(std::string_view file, std::size_t most) {
 
 // The bytes after the header. `sides` are an image's: there are none for
 // labels. Throws FormatError.
-Bytes Parse(std::string_view file, const char* kind, std::uint32_t magic,
+Bytes Parse(std::string_view file, const char* contents, std::uint32_t magic,
             std::initializer_list<std::uint32_t> sides) {
   if (file.size() > kMaxBytes) Refuse("it is larger than 1 GiB");
   const bool gzipped = IsGzipped(file);
@@ -85,8 +93,13 @@ Bytes Parse(std::string_view file, const char* kind, std::uint32_t magic,
     return number;
   };
   if (const std::uint32_t number = next_number(); number != magic) {
+    const Bytes first = FirstBytes(file, 32);
+    const std::string_view kind =
+        KindOfFile({reinterpret_cast<const char*>(first.data()), first.size()});
+    if (!kind.empty())
+      Refuse("it is %s, not an IDX file of %s", kind, contents);
     Refuse("it begins with %#010x; an IDX file of %s begins with %#010x",
-           number, kind, magic);
+           number, contents, magic);
   }
   const std::uint32_t count = next_number();
   std::uint64_t bytes = count;
@@ -101,7 +114,8 @@ Bytes Parse(std::string_view file, const char* kind, std::uint32_t magic,
   }
   // Checks the size before memory is allocated.
   if (bytes > kMaxBytes) {
-    Refuse("it says that it has %d %s, which is more than 1 GiB", count, kind);
+    Refuse("it says that it has %d %s, which is more than 1 GiB", count,
+           contents);
   }
   if (bytes > file.size() * (gzipped ? kMaxRatio : 1)) Refuse(kEndsEarly);
   // Reads one byte more, which should not exist.

@@ -128,9 +128,29 @@ TEST(Idx, RefusesWhatFollows) {
   const std::string file = ImageFile(1, Pixels(784));
   for (const std::string& longer :
        {file + "x", Gzip(file + "x"), Gzip(file) + "x", Gzip(file) + Gzip("x"),
-        Gzip(file) + Gzip("")}) {
+        Gzip(file) + std::string(5, '\0') + "x"}) {
     EXPECT_EQ(ErrorOf(ParseIdxImages(longer)),
               "there is more data in it than its header says");
+  }
+}
+
+// RFC 1952, section 2.2; tapes and block devices fill up with zeros.
+TEST(Idx, ReadsAllMembersOfAGzipFileAndZerosBehindThem) {
+  const std::string pixels = Pixels(784);
+  const std::string file = ImageFile(1, pixels);
+  for (const std::size_t cut : {0, 1, 16, 100, 799}) {
+    const std::string two = Gzip(file.substr(0, cut)) + Gzip(file.substr(cut));
+    for (const std::string& members :
+         {two, two + std::string(512, '\0'), two + Gzip("") + Gzip("")}) {
+      const auto read = ParseIdxImages(members);
+      ASSERT_TRUE(read.ok()) << read.status();
+      EXPECT_EQ(AsText(*read), pixels);
+    }
+  }
+  const std::string two = Gzip(file.substr(0, 99)) + Gzip(file.substr(99));
+  for (std::size_t size = Gzip(file.substr(0, 99)).size(); size < two.size();
+       ++size) {
+    EXPECT_FALSE(ParseIdxImages(two.substr(0, size)).ok()) << size;
   }
 }
 
@@ -161,8 +181,14 @@ TEST(Idx, SaysWhatIsWrong) {
             "it begins with 0x00000801; an IDX file of images begins with "
             "0x00000803");
   EXPECT_EQ(ErrorOf(ParseIdxLabels("<!DOCTYPE html>")),
-            "it begins with 0x3c21444f; an IDX file of labels begins with "
-            "0x00000801");
+            "it is a web page (HTML), so the download went wrong, not an IDX "
+            "file of labels");
+  EXPECT_EQ(ErrorOf(ParseIdxImages(Gzip("<html><body>404</body>"))),
+            "it is a web page (HTML), so the download went wrong, not an IDX "
+            "file of images");
+  EXPECT_EQ(ErrorOf(ParseIdxImages(std::string("PK\3\4\0\0", 6))),
+            "it is a ZIP archive, as a .pt file of torch.save is, not an IDX "
+            "file of images");
   EXPECT_EQ(ErrorOf(ParseIdxImages(Number(0x803) + Number(1) + Number(28) +
                                    Number(32) + Pixels(28 * 32))),
             "it says that its images have a side of 32 pixels; images of 28x28 "

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 namespace d2l {
 
@@ -20,6 +21,11 @@ template <typename... Args>
                          const Args&... args) {
   throw FormatError{absl::StrFormat(format, args...)};
 }
+
+// What a file that is not of the expected format seems to be, by its first
+// bytes (32 are enough): "gzip data"; "" if that is not known. For messages:
+// "it is %s".
+const char* KindOfFile(absl::string_view first_bytes);
 
 }  // namespace d2l
 
