@@ -35,100 +35,125 @@ constexpr struct {
                {"I64", DType::kInt64},
                {"U8", DType::kUInt8}};
 
-// Describes a value that the format does not allow at its place.
-std::string Describe(const Json& value) {
-  if (value.is_string()) return "a text";
-  if (value.is_array()) return "a list";
-  if (value.is_boolean()) return "true or false";
-  if (value.is_number_unsigned()) {
-    return absl::StrCat("the number ", value.get<std::uint64_t>());
-  }
-  if (value.is_number_integer()) return "a negative number";
-  if (value.is_number()) return "a number that is not a 64-bit integer";
-  return "null";
-}
+// Fills in a header from the parser's events, and throws FormatError at the
+// first thing that the format does not have. A parsed document would be slower:
+// the parser's callback takes a time for each object that grows with the number
+// of objects before it.
+class HeaderHandler : public nlohmann::json_sax<Json> {
+ public:
+  explicit HeaderHandler(Header* header) : header_(header) {}
 
-// Refuses a duplicate key, of which the parser keeps one, and nesting deeper
-// than the format's.
-Json ParseJson(std::string_view text) {
-  using Event = Json::parse_event_t;
-  std::set<std::string> names, fields;  // the keys of depth 1, and in the last
-  std::string name;
-  const auto hear = [&](int depth, Event event, const Json& value) {
-    std::string wrong;
-    if (event == Event::key) {
-      const auto& key = value.get_ref<const std::string&>();
-      const bool is_new = (depth == 1 ? names : fields).insert(key).second;
-      if (!is_new) wrong = absl::StrCat(QuotedText(key), " comes twice");
-      if (depth == 1) name = key;
-    } else if (event == Event::object_start) {
-      if (depth > 1) wrong = "an object where there is none in the format";
-      fields.clear();
-    } else if (event == Event::array_start && depth != 2) {
-      wrong = "a list";
+  bool null() override { RefuseValue("null"); }
+  bool boolean(bool) override { RefuseValue("true or false"); }
+  bool number_integer(std::int64_t) override {
+    RefuseValue("a negative number");
+  }
+  bool number_unsigned(std::uint64_t value) override {
+    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+    if (!in_list_ || value > kMost) {
+      RefuseValue(absl::StrCat("the number ", value));
     }
-    if (wrong.empty()) return true;
-    if (depth > 1) absl::StrAppend(&wrong, " in ", QuotedText(name));
-    Refuse("the header has %s", wrong);
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), hear);
-  } catch (const Json::parse_error& error) {
-    Refuse("the header is not JSON at its byte %d", error.byte);
-  } catch (const Json::out_of_range&) {
-    Refuse("the header has a number that is not a 64-bit integer");
-  }
-}
-
-// These three throw FormatError for an object of the header that is wrong.
-std::vector<std::int64_t> NumbersOf(const Json& list) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  for (const Json& value : list) {
-    const bool fits = value.is_number_unsigned() && value <= kMost;
-    if (!fits) Refuse("%s", Describe(value));
-  }
-  if (list.size() > kMaxRank) {
-    Refuse("more than %d numbers in a list", kMaxRank);
-  }
-  return list;
-}
-
-Entry EntryOf(const std::string& name, const Json& object) {
-  Entry entry;
-  entry.name = name;
-  for (const auto& [field, value] : object.items()) {
-    if (field == "dtype" && value.is_string()) {
-      const auto found =
-          std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                       [&v = value](const auto& row) { return v == row.code; });
-      if (found == std::end(kDTypes)) {
-        Refuse("the dtype %s; F32, F64, I64 and U8 can be read",
-               QuotedText(value.get<std::string>()));
-      }
-      entry.dtype = found->dtype;
-    } else if (field == "shape" && value.is_array()) {
-      entry.shape = Shape(NumbersOf(value));
-    } else if (field == "data_offsets" && value.is_array()) {
-      const std::vector<std::int64_t> offsets = NumbersOf(value);
-      if (offsets.size() != 2) Refuse("not two \"data_offsets\"");
-      entry.begin = offsets[0];
-      entry.end = offsets[1];
-    } else {
-      Refuse("%s", Describe(value));
+    if (numbers_.size() == kMaxRank) {
+      RefuseValue(absl::StrFormat("more than %d numbers in a list", kMaxRank));
     }
+    numbers_.push_back(static_cast<std::int64_t>(value));
+    return true;
   }
-  if (object.size() != 3) {
-    Refuse("not \"dtype\", \"shape\" and \"data_offsets\"");
+  bool number_float(double, const std::string&) override {
+    RefuseValue("a number that is not a 64-bit integer");
   }
-  return entry;
-}
+  bool string(std::string& text) override {
+    if (in_list_ || depth_ < 2) RefuseValue("a text");
+    if (IsMetadata()) {
+      header_->metadata[field_] = std::move(text);
+      return true;
+    }
+    if (field_ != "dtype") RefuseValue("a text");
+    const auto found =
+        std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                     [&](const auto& row) { return text == row.code; });
+    if (found == std::end(kDTypes)) {
+      RefuseValue(absl::StrFormat(
+          "the dtype %s; F32, F64, I64 and U8 can be read", QuotedText(text)));
+    }
+    header_->entries.back().dtype = found->dtype;
+    return true;
+  }
+  bool binary(Json::binary_t&) override { RefuseValue("binary data"); }
 
-Metadata MetadataOf(const Json& object) {
-  for (const Json& value : object) {
-    if (!value.is_string()) Refuse("%s", Describe(value));
+  bool start_object(std::size_t) override {
+    if (in_list_ || depth_ == 2) {
+      RefuseValue("an object where there is none in the format");
+    }
+    ++depth_;
+    fields_.clear();
+    if (depth_ == 2 && !IsMetadata()) {
+      header_->entries.emplace_back().name = name_;
+    }
+    return true;
   }
-  return object;
-}
+  bool end_object() override {
+    if (depth_ == 2 && !IsMetadata() && fields_.size() != 3) {
+      RefuseValue("not \"dtype\", \"shape\" and \"data_offsets\"");
+    }
+    --depth_;
+    return true;
+  }
+  bool key(std::string& text) override {
+    const bool is_new = (depth_ == 1 ? names_ : fields_).insert(text).second;
+    if (!is_new) RefuseValue(absl::StrCat(QuotedText(text), " comes twice"));
+    (depth_ == 1 ? name_ : field_) = std::move(text);
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    const bool is_list = field_ == "shape" || field_ == "data_offsets";
+    if (depth_ < 2 || IsMetadata() || in_list_ || !is_list) {
+      RefuseValue("a list");
+    }
+    in_list_ = true;
+    numbers_.clear();
+    return true;
+  }
+  bool end_array() override {
+    in_list_ = false;
+    Entry& entry = header_->entries.back();
+    if (field_ == "shape") {
+      entry.shape = Shape(numbers_);
+      return true;
+    }
+    if (numbers_.size() != 2) RefuseValue("not two \"data_offsets\"");
+    entry.begin = numbers_[0];
+    entry.end = numbers_[1];
+    return true;
+  }
+  bool parse_error(std::size_t byte, const std::string&,
+                   const Json::exception& error) override {
+    constexpr int kNumberOutOfRange = 406;
+    if (error.id == kNumberOutOfRange) {
+      Refuse("the header has a number that is not a 64-bit integer");
+    }
+    Refuse("the header is not JSON at its byte %d", byte);
+  }
+
+ private:
+  // Whether the object that the parser is in is the metadata.
+  bool IsMetadata() const { return name_ == kMetadata; }
+
+  // `found` is at a place where the format has something else.
+  [[noreturn]] void RefuseValue(std::string found) const {
+    if (depth_ == 2) absl::StrAppend(&found, " in ", QuotedText(name_));
+    Refuse("the header has %s", found);
+  }
+
+  Header* const header_;
+  int depth_ = 0;         // the number of objects that the parser is in
+  bool in_list_ = false;  // whether it is in a list
+  std::string name_;      // the last key of the header
+  std::string field_;     // the last key of the object below it
+  std::set<std::string> names_;
+  std::set<std::string> fields_;       // the keys of the object below it
+  std::vector<std::int64_t> numbers_;  // of the list
+};
 
 std::uint64_t NumBytes(const Entry& entry) {
   const auto size = static_cast<std::int64_t>(DTypeSize(entry.dtype));
@@ -150,20 +175,9 @@ Header ParseHeader(std::string_view json, std::uint64_t data_bytes) {
     Refuse("the header is not JSON at its byte %d", at);
   }
   Header header;
+  HeaderHandler handler(&header);
+  Json::sax_parse(json.begin(), json.end(), &handler);
   std::vector<Entry>& entries = header.entries;
-  const Json members = ParseJson(json);
-  for (const auto& [name, value] : members.items()) {
-    if (!value.is_object()) Refuse("the header has %s", Describe(value));
-    try {
-      if (name == kMetadata) {
-        header.metadata = MetadataOf(value);
-      } else {
-        entries.push_back(EntryOf(name, value));
-      }
-    } catch (const FormatError& wrong) {
-      Refuse("the header has %s in %s", wrong.what, QuotedText(name));
-    }
-  }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
@@ -196,8 +210,8 @@ std::string HeaderToJson(const Header& header) {
         Refuse("no tensor can be called __metadata__");
       }
       const char* code = "";
-      for (const auto& [its_code, dtype] : kDTypes) {
-        if (dtype == entry.dtype) code = its_code;
+      for (const auto& row : kDTypes) {
+        if (row.dtype == entry.dtype) code = row.code;
       }
       members.push_back(absl::StrFormat(
           R"(%s:{"dtype":"%s","shape":[%s],"data_offsets":[%d,%d]})",

@@ -157,6 +157,10 @@ void Reader::ReadHeader() {
   const std::uint64_t most = std::min(
       file_size - sizeof(size), static_cast<std::uint64_t>(kMaxHeaderBytes));
   if (size > most) {
+    std::string first(std::min<std::uint64_t>(file_size, 32), '\0');
+    ReadBytes(first.data(), 0, first.size());
+    const absl::string_view kind = KindOfFile(first);
+    if (!kind.empty()) Refuse("it is %s", kind);
     Refuse("a header of %d bytes is announced; %d is the most", size, most);
   }
   std::string json(size, '\0');

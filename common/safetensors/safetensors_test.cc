@@ -243,6 +243,9 @@ TEST(SafetensorsTest, SaysWhatIsWrong) {
   }
   EXPECT_THAT(ErrorOf("ab"), HasSubstr("it has less than 8 bytes"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("it has less than 8 bytes"));
+  EXPECT_THAT(ErrorOf("\n<!DOCTYPE html><html>"), HasSubstr("a web page"));
+  EXPECT_THAT(ErrorOf(std::string("PK\3\4\0\0\0\0\0\0", 10)),
+              HasSubstr("it is a ZIP archive, as a .pt file of torch.save is"));
   EXPECT_THAT(ErrorOf("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
               HasSubstr("a header of 18446744073709551615 bytes is announced; "
                         "2 is the most"));
@@ -253,6 +256,21 @@ TEST(SafetensorsTest, NestingIsBounded) {
   std::string deep = "{\"w\":";
   for (int i = 0; i < 1000000; ++i) deep += "[";
   EXPECT_THAT(ErrorOf(FileOf(deep, "")), HasSubstr("the header has a list"));
+}
+
+// 13 MB; a parser whose time grows with the square does not end within the
+// test's time.
+TEST(SafetensorsTest, ReadsAHeaderOfManyTensors) {
+  constexpr int kTensors = 200'000;
+  std::string json = "{";
+  for (int i = 0; i < kTensors; ++i) {
+    absl::StrAppend(&json, i > 0 ? "," : "", "\"w", i,
+                    R"(":{"dtype":"U8","shape":[1],"data_offsets":[)", i, ",",
+                    i + 1, "]}");
+  }
+  const Header header = ParseHeader(json + "}", kTensors);
+  ASSERT_EQ(header.entries.size(), kTensors);
+  EXPECT_EQ(header.entries.back().name, absl::StrCat("w", kTensors - 1));
 }
 
 TEST(SafetensorsTest, TwoTensorsDoNotShareBytes) {
