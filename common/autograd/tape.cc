@@ -58,6 +58,9 @@ class GradientTape::Recorder final : public OpListener, public RecordingTape {
 
   void OnOp(const OpRecord& record) override;
   bool recording() const override { return !done_; }
+  bool NeedsGradient(const Tensor& x) const override {
+    return !done_ && KnownOf(x).value >= 0;
+  }
   Tensor CopyBeforeWrite(const Primitive& primitive,
                          absl::Span<const Tensor* const> inputs,
                          std::size_t input, SourceLocation at) override;
@@ -450,6 +453,10 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
     results[next->watched] = std::move(next->value);
   }
   return results;
+}
+
+bool GradientTape::NeedsGradient(const Tensor& x) const {
+  return x.defined() && recorder_->NeedsGradient(x);
 }
 
 void GradientTape::Begin(const Tensor& y, const Tensor& gradient,

@@ -69,6 +69,9 @@ class GradientTape {
   std::vector<Tensor> Backward(const Tensor& y, const Tensor& gradient,
                                SourceLocation at = SourceLocation::Current());
 
+  // Whether x depends on a watched tensor. False after Backward.
+  bool NeedsGradient(const Tensor& x) const;
+
   // Backward in parts: after Begin, each Next continues the backward pass until
   // all operations for one more gradient are enqueued, and returns it, for
   // example to send it while the others are computed. Returns each once, then

@@ -6,9 +6,11 @@
 //                                     nn::Linear(256, 256), nn::ReLU())),
 //       nn::Linear(256, 10));
 //
-// A tape keeps only the input of a wrapped part. Gradients, random numbers and
-// running statistics have the same bits as without Checkpoint; the part's
-// forward pass runs twice. See autograd/checkpoint.h.
+// A tape keeps only the input of a wrapped part. Random numbers and running
+// statistics have the same bits as without Checkpoint, as have the gradients of
+// parameters that are used in one part only; the part's forward pass runs
+// twice, both times in the modes (Train, Eval) of the first. See
+// autograd/checkpoint.h.
 //
 // It prints, and names its parameters, like the module that it owns, which must
 // exist until Backward. Thread-safety and errors: the module's.

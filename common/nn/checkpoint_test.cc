@@ -97,7 +97,7 @@ TEST_P(CheckpointTest, GivesTheGradientsOfTheInputAndOfManyParameters) {
   GradientTape whole(watched);
   const Values expected = whole.Backward(Sum(function(x, false)));
   GradientTape again(watched);
-  const Tensor sum = Sum(d2l::Checkpoint(function, x, parameters));
+  const Tensor sum = Sum(d2l::Checkpoint(function, x));
   Values got;
   {
     const NoGradGuard guard;  // The gradients are constants to other tapes.
@@ -156,10 +156,174 @@ TEST_P(CheckpointTest, AnErrorOfTheSecondTimeChangesNothingElse) {
         if (again) throw std::runtime_error("again");
         return x * w + noise;
       },
-      Ones({3}, device()), {w});
+      Ones({3}, device()));
   const GeneratorState before = GetGeneratorState(device());
   EXPECT_THROW(tape.Backward(Sum(y)), std::runtime_error);
   EXPECT_EQ(GetGeneratorState(device()).offset, before.offset);
+}
+
+// The gradients of w and of x, with a checkpoint and without one.
+void ExpectTheSameGradients(const d2l::CheckpointFunction& function,
+                            const Values& watched, const Tensor& x) {
+  std::vector<Values> gradients;
+  for (const bool checkpoint : {false, true}) {
+    GradientTape tape(watched);
+    const Tensor y =
+        checkpoint ? d2l::Checkpoint(function, x) : function(x, false);
+    Tensor loss = Sum(y);
+    for (const Tensor& one : watched) loss = loss + Sum(one);
+    gradients.push_back(tape.Backward(loss));
+  }
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    EXPECT_EQ(Bits(gradients[0][i]), Bits(gradients[1][i])) << i;
+  }
+}
+
+TEST_P(CheckpointTest, ATensorUnderSeveralNamesHasOneGradient) {
+  const Tensor w = Arange(2, 6, 1, device());
+  const Tensor matrix = Reshape(w, {2, 2});
+  const Tensor v = matrix;
+  const Tensor x = Ones({1, 2}, device());
+  const auto twice = [=](const Tensor& x, bool) {
+    return MatMul(MatMul(x, matrix), v);
+  };
+  ExpectTheSameGradients(twice, {matrix}, x);
+  // x is a parameter too, alone, by a view, and as the result.
+  ExpectTheSameGradients([w](const Tensor& x, bool) { return x * w; }, {w}, w);
+  ExpectTheSameGradients(
+      [w](const Tensor& x, bool) { return x * Slice(w, 0, 1, 3); }, {w},
+      Slice(w, 0, 0, 2));
+  ExpectTheSameGradients([](const Tensor& x, bool) { return x; }, {w}, w);
+  // Both names in a module.
+  struct Tied : Module {
+    Tensor Forward(const Tensor& x) override { return MatMul(MatMul(x, w), v); }
+    std::string Name() const override { return "Tied"; }
+    void Members(MemberVisitor& visitor) override {
+      visitor.Parameter("w", w);
+      visitor.Parameter("v", v);
+    }
+    Tensor w, v;
+  };
+  auto tied = std::make_unique<Tied>();
+  tied->w = tied->v = matrix;
+  Checkpoint net(std::move(tied));
+  GradientTape tape({matrix});
+  EXPECT_EQ(ToVector<float>(tape.Backward(Sum(net(x)))[0]),
+            (std::vector<float>{11, 15, 13, 17}));
+}
+
+TEST_P(CheckpointTest, FindsWhatTheFunctionReads) {
+  const Tensor w = Randn({3}, device());
+  const Tensor u = Randn({3}, device());
+  const Tensor data = Randn({3}, device());
+  const Tensor before = w * u;  // a constant to the tapes below
+  ExpectTheSameGradients(
+      [=](const Tensor& x, bool) {
+        return Tanh(x * w + data) * u + Detach(u) * before;
+      },
+      {w, u}, Randn({2, 3}, device()));
+  // A value that depends on a watched tensor, and is not one.
+  GradientTape tape({w});
+  const Tensor square = w * w;
+  const Tensor y =
+      d2l::Checkpoint([square](const Tensor& x, bool) { return x * square; },
+                      Full({3}, 5, device()));
+  EXPECT_EQ(Bits(tape.Backward(Sum(y))[0]), Bits(w * 5 + w * 5));
+}
+
+TEST_P(CheckpointTest, APartThatDependsOnNothingWatchedIsAConstant) {
+  const Tensor w = Randn({3}, device());
+  const Tensor x = Randn({3}, device());
+  ExpectTheSameGradients([](const Tensor& x, bool) { return Tanh(x); }, {w}, x);
+  ExpectTheSameGradients([w](const Tensor& x, bool) { return x * Detach(w); },
+                         {w}, x);
+}
+
+TEST_P(CheckpointTest, RefusesValuesThatWereOverwritten) {
+  const Tensor w = Full({2}, 3, device());
+  const Tensor captured = Full({2}, 2, device());
+  const Tensor x = Ones({2}, device());
+  for (const Tensor& overwritten : {w, captured, x}) {
+    GradientTape tape({w});
+    const Tensor y = d2l::Checkpoint(
+        [=](const Tensor& x, bool) { return x * w * w * captured; }, x);
+    {
+      const NoGradGuard guard;
+      CopyTo(overwritten * 10, overwritten);
+    }
+    std::string thrown;
+    try {
+      tape.Backward(Sum(y));
+    } catch (const std::logic_error& error) {
+      thrown = error.what();
+    }
+    EXPECT_THAT(thrown, testing::HasSubstr("was overwritten in place since"));
+  }
+}
+
+TEST_P(CheckpointTest, RefusesAFunctionThatWritesToItsInput) {
+  const Tensor w = Full({2}, 3, device());
+  for (const bool by_view : {false, true}) {
+    GradientTape tape({w});
+    const auto function = [=](const Tensor& x, bool) {
+      CopyTo(w * 2, by_view ? Reshape(x, {2}) : x);
+      return x * w;
+    };
+    EXPECT_THAT(
+        ThrownText([&] { d2l::Checkpoint(function, Ones({2}, device())); }),
+        testing::HasSubstr("writes to its input"));
+  }
+}
+
+// The mode of the first pass counts, as that of a part of the module does.
+TEST_P(CheckpointTest, TheSecondPassHasTheModesOfTheFirst) {
+  ManualSeed(3, device());
+  const Tensor x = Randn({4, 2, 5, 5}, device());
+  for (const bool whole : {false, true}) {
+    std::vector<std::vector<std::string>> all;
+    std::unique_ptr<Module> first = std::make_unique<Sequential>(Part(2));
+    for (const bool checkpoint : {false, true}) {
+      std::unique_ptr<Module> net = Clone(*first, device());
+      if (checkpoint) net = std::make_unique<Checkpoint>(std::move(net));
+      ManualSeed(5, device());
+      const auto freeze = [whole](Module& part) {
+        if (whole || part.Name() == "BatchNorm2d") part.Eval();
+      };
+      Apply(*net, freeze);
+      GradientTape tape(Parameters(*net));
+      const Tensor y = (*net)(x);
+      net->Train();
+      std::vector<std::string> bits;
+      for (const Tensor& gradient : tape.Backward(Sum(Square(y)))) {
+        bits.push_back(Bits(gradient));
+      }
+      EXPECT_TRUE(net->training());
+      all.push_back(bits);
+    }
+    EXPECT_EQ(all[0], all[1]) << whole;
+  }
+}
+
+// A mask that is drawn on the host's device, for example.
+TEST_P(CheckpointTest, RepeatsTheRandomNumbersOfAllDevices) {
+  const Tensor w = Randn({64}, device());
+  for (const DeviceInfo& info : Devices()) {
+    const auto function = [&](const Tensor& x, bool) {
+      return x * w * To(Rand({64}, info.device), device());
+    };
+    ManualSeed(11);
+    GradientTape tape({w});
+    const Tensor x = Full({64}, 1, device());
+    const Tensor y = d2l::Checkpoint(function, x);
+    const Tensor next = Rand({3}, info.device);
+    const Tensor gradient = tape.Backward(Sum(y))[0];
+    EXPECT_EQ(Bits(gradient * w), Bits(y)) << info.Describe();
+    const Tensor after = Rand({3}, info.device);
+    ManualSeed(11);
+    Rand({64}, info.device);
+    EXPECT_EQ(Bits(next), Bits(Rand({3}, info.device)));
+    EXPECT_EQ(Bits(after), Bits(Rand({3}, info.device)));
+  }
 }
 
 // The error is the part's, at the user's line.

@@ -25,6 +25,9 @@ class RecordingTape {
  public:
   // False once the gradients were asked for.
   virtual bool recording() const = 0;
+  // Whether it computes the gradient of x: a watched tensor, or one that
+  // depends on such a tensor.
+  virtual bool NeedsGradient(const Tensor& x) const = 0;
   // An operation in place that will overwrite this input is about to be
   // requested. If a gradient needs the old values, requests a copy of them, for
   // the line `at`, and returns it: the operation reads that. Else returns an
@@ -53,6 +56,16 @@ inline bool IsRecording() {
         recording = recording || tape.recording();
       });
   return recording;
+}
+
+// Whether a tape of this thread computes the gradient of x.
+inline bool NeedsGradient(const Tensor& x) {
+  bool needed = false;
+  ScopedListener<RecordingTape>::ForEach(
+      internal::recording_tapes, ~0u, [&](const RecordingTape& tape) {
+        needed = needed || tape.NeedsGradient(x);
+      });
+  return needed;
 }
 
 }  // namespace d2l
