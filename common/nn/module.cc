@@ -10,10 +10,13 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -45,18 +48,62 @@ class Lister : public MemberVisitor {
   }
 
   using Named = std::vector<std::pair<std::string, Tensor>>;
-  Named parameters, buffers, state;
+  Named parameters, buffers;    // each tensor once, under its first name
+  Named state;                  // both, under all their names
   std::vector<Tensor*> places;  // of the state
 
  private:
   void Add(std::string_view name, Tensor& x, Named& list) {
-    list.emplace_back(prefix_ + std::string(name), x);
-    state.push_back(list.back());
+    state.emplace_back(prefix_ + std::string(name), x);
     places.push_back(&x);
+    const bool is_new = !x.defined() || ids_.insert(x.id()).second;
+    if (is_new) list.push_back(state.back());
   }
 
   std::string prefix_;
+  absl::flat_hash_set<std::uint64_t> ids_;
 };
+
+// Throws if two parameters that are not the same tensor share elements: each
+// would have a gradient and a momentum of its own, and To would part them.
+void CheckSeparate(const std::vector<std::pair<std::string, Tensor>>& all) {
+  struct Part {
+    std::uint64_t storage;
+    std::int64_t begin, end;
+    const std::string* name;
+  };
+  std::vector<Part> parts;
+  for (const auto& [name, x] : all) {
+    if (!x.defined() || x.numel() == 0) continue;
+    parts.push_back(
+        {x.storage()->id(), x.offset(), x.offset() + x.span(), &name});
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return std::tie(a.storage, a.begin) < std::tie(b.storage, b.begin);
+  });
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const Part &a = parts[i - 1], &b = parts[i];
+    if (a.storage != b.storage || b.begin >= a.end) continue;
+    throw std::invalid_argument(absl::StrFormat(
+        "[Parameters] %s and %s share memory, and are not the same tensor; for "
+        "tied weights assign the tensor itself, not a view of it, and for "
+        "weights of their own a copy, Clone(x)",
+        *a.name, *b.name));
+  }
+}
+
+// Replaces all tensors of a module by what `replace` makes of them, one for
+// each tensor, whatever number of names it has.
+template <typename Replace>
+void ReplaceState(const std::vector<Tensor*>& from,
+                  const std::vector<Tensor*>& to, const Replace& replace) {
+  absl::flat_hash_map<std::uint64_t, Tensor> replaced;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    Tensor& made = replaced[from[i]->id()];
+    if (!made.defined()) made = replace(*from[i]);
+    *to[i] = made;
+  }
+}
 
 class Printer : public MemberVisitor {
  public:
@@ -138,7 +185,9 @@ void MemberVisitor::Child(std::string_view, Module& child) {
 
 std::vector<std::pair<std::string, Tensor>> NamedParameters(
     const Module& module) {
-  return List(module).parameters;
+  auto parameters = List(module).parameters;
+  CheckSeparate(parameters);
+  return parameters;
 }
 
 std::vector<std::pair<std::string, Tensor>> NamedBuffers(const Module& module) {
@@ -166,13 +215,16 @@ std::int64_t NumParameters(const Module& module) {
 }
 
 void To(Module& module, Device device) {
-  for (Tensor* const x : List(module).places) *x = d2l::To(*x, device);
+  const std::vector<Tensor*> places = List(module).places;
+  ReplaceState(places, places,
+               [&](const Tensor& x) { return d2l::To(x, device); });
 }
 
 void To(Module& module, DType dtype) {
-  for (Tensor* const x : List(module).places) {
-    if (IsFloatingPoint(x->dtype())) *x = d2l::To(*x, dtype);
-  }
+  const std::vector<Tensor*> places = List(module).places;
+  ReplaceState(places, places, [&](const Tensor& x) {
+    return IsFloatingPoint(x.dtype()) ? d2l::To(x, dtype) : x;
+  });
 }
 
 std::unique_ptr<Module> Clone(const Module& module, Device device) {
@@ -191,10 +243,9 @@ std::unique_ptr<Module> Clone(const Module& module, Device device) {
         "module with the arguments that this one was made with",
         ToString(*copy), ToString(module)));
   }
-  for (std::size_t i = 0; i < from.places.size(); ++i) {
-    const Tensor& x = *from.places[i];
-    *to.places[i] = x.device() == device ? d2l::Clone(x) : d2l::To(x, device);
-  }
+  ReplaceState(from.places, to.places, [&](const Tensor& x) {
+    return x.device() == device ? d2l::Clone(x) : d2l::To(x, device);
+  });
   CopyModes(module, *copy);
   return copy;
 }

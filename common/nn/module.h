@@ -26,6 +26,10 @@
 // Members lists each member once; names, counts, printing, moving to a device,
 // state dicts and clones follow from it.
 //
+// Tied weights are one tensor under two names: decoder.weight() =
+// encoder.weight(). It is one parameter, with one gradient and one momentum; To
+// and Clone keep the tie, and a state dict has both names.
+//
 // Ownership: a module owns its members. It moves but does not copy: a copy
 // would share its parameters' memory, unnoticed; see Clone. Thread-safety: that
 // of its members and of Forward; several threads may call the modules here
@@ -102,11 +106,14 @@ class Module {
   bool training_ = true;
 };
 
-// Handles to the parameters, with PyTorch's names: "0.weight".
+// Handles to the parameters, with PyTorch's names: "0.weight". Each tensor
+// once, under its first name. Throws std::invalid_argument for parameters that
+// share memory and are not the same tensor.
 std::vector<std::pair<std::string, Tensor>> NamedParameters(
     const Module& module);
 std::vector<std::pair<std::string, Tensor>> NamedBuffers(const Module& module);
-// Both: each module's parameters, then its buffers, then its children's.
+// Both: each module's parameters, then its buffers, then its children's, under
+// all their names.
 std::vector<std::pair<std::string, Tensor>> NamedState(const Module& module);
 // The same without the names.
 std::vector<Tensor> Parameters(const Module& module);

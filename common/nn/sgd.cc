@@ -1,9 +1,11 @@
 #include "common/nn/sgd.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
@@ -15,7 +17,17 @@ namespace d2l::nn {
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
     : parameters_(std::move(parameters)),
       options_(options),
-      momentum_buffers_(parameters_.size()) {}
+      momentum_buffers_(parameters_.size()) {
+  absl::flat_hash_map<std::uint64_t, std::size_t> numbers;  // by id
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto [first, is_new] = numbers.insert({parameters_[i].id(), i});
+    if (is_new || !parameters_[i].defined()) continue;
+    throw std::invalid_argument(absl::StrFormat(
+        "[SGD] parameter %d is the same tensor as parameter %d, and would be "
+        "updated twice; give each once, as nn::Parameters does",
+        i, first->second));
+  }
+}
 
 void SGD::Step(absl::Span<const Tensor> gradients, SourceLocation at) {
   if (gradients.size() != parameters_.size()) {

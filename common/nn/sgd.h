@@ -11,7 +11,8 @@
 //
 // Ownership: it shares the parameters' memory and writes to it. It does not
 // follow a parameter that is replaced afterwards (nn::To). Thread-safety: none.
-// Errors: std::invalid_argument for gradients that are not like the parameters.
+// Errors: std::invalid_argument for a parameter that is given twice, and for
+// gradients that are not like the parameters.
 
 #ifndef D2L_COMMON_NN_SGD_H_
 #define D2L_COMMON_NN_SGD_H_
