@@ -24,11 +24,22 @@ OPTIONAL = {"graphviz", "libopenmpi-dev", "openmpi-bin", "python3-jinja2",
 
 def check_place(m):
     path = m.shown(m.repository)
+    why = ""
     if " " in path:
-        to = "~/" + os.path.basename(path).replace(" ", "_")
-        m.fact("checkout", "wrong", path, _(
-            "Bazel refuses a path with a space in it. Move the checkout, for example:"),
-               "mv '%s' %s && cd %s" % (path, to, to), gpu=False)
+        why = _("Bazel refuses a path with a space in it. Move the checkout, for example:")
+    elif not path.isascii():
+        why = _("Bazel cannot work in a path with letters other than English ones. Move the "
+                "checkout, for example:")
+    if why:
+        name = re.sub(r"[^\w.-]", "_", os.path.basename(path), flags=re.ASCII).strip("_") or "d2l"
+        to = "/var/tmp/" + name if not m.env.get("HOME", "").isascii() else "~/" + name
+        m.fact("checkout", "wrong", path, why, "mv '%s' %s && cd %s" % (path, to, to), gpu=False)
+    home = m.env.get("HOME", "")
+    if not home.isascii():  # Bazel's outputs are in ~/.cache
+        rc = ".bazelrc.user"
+        m.fact("home", "wrong", home, _(
+            "Bazel cannot write below a home with letters other than English ones. Let it write "
+            "elsewhere:"), "echo 'startup --output_user_root=/var/tmp/bazel' >> " + rc, gpu=False)
 
 
 def check_compiler(m):

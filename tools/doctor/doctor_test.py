@@ -78,6 +78,16 @@ class Machines(DoctorTest):
                     "mv '/my repo' ~/my_repo && cd ~/my_repo", "before 1 is done", code=1,
                     repository="my repo")
 
+    def test_path_with_chinese_letters(self):
+        os.rename(self.path("repo"), self.path("下载"))
+        self.expect("checkout /下载 wrong", "Bazel cannot work in a path with letters other than",
+                    "mv '/下载' ~/d2l && cd ~/d2l", code=1, repository="下载")
+
+    def test_home_with_chinese_letters(self):
+        self.expect("home /home/学习 wrong", "Bazel cannot write below a home with letters",
+                    "echo 'startup --output_user_root=/var/tmp/bazel' >> .bazelrc.user", code=1,
+                    HOME="/home/学习")
+
     def test_no_compiler(self):
         self.remove("usr/bin/gcc")
         self.expect("compiler none for C++ (no gcc on PATH) missing",
