@@ -31,6 +31,11 @@ REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "am
 # The shape of the result, for any inputs.
 RESHAPES = ("view", "squeeze", "unsqueeze")
 POOLS = {"avg_pool2d": "AveragePool", "max_pool2d": "MaxPool"}
+# What ONNX does not define for a dtype, or onnxruntime does not have; and what does instead.
+MISSING = {"uint8": (("neg", "relu", "pow"), "ONNX has it for int64: To(x, DType::kInt64)"),
+           "float64": (("ndtr", "gelu", "conv2d", "avg_pool2d"),
+                       "onnxruntime has it for float32: To(net, DType::kFloat32)")}
+
 
 class Wrong(Exception):
     """The file is no program, or the program cannot be exported."""
@@ -127,19 +132,30 @@ class Exporter:
         return self.add("Mul", [twice, half], name)
 
     def floor_divide(self, a, b, dtype, name):
-        """ONNX's Div rounds integers towards 0, and a quotient may be rounded to the next
-        integer. So this divides a multiple of b, except for its own rounding."""
-        if dtype.kind != "f":
-            return self.add("Div", [self.add("Sub", [a, self.add("Mod", [a, b])]), b], name)
-        zero = self.constant(dtype.type(0))
-        rest = self.add("Mod", [a, b], fmod=1)  # has the sign of a
-        signs = [self.add("Less", [x, zero]) for x in (rest, b)]
+        """Of floats, a multiple of b is divided, and the quotient rounded, as PyTorch does."""
+        if dtype.kind == "u":
+            return self.add("Div", [a, b], name)
+        zero, one = (self.constant(dtype.type(c)) for c in (0, 1))
+        divisor = b
+        if dtype.kind == "i":  # ONNX's Div rounds towards 0
+            # The smallest integer divided by -1 ends onnxruntime.
+            negated = self.add("Equal", [b, self.constant(dtype.type(-1))])
+            divisor = self.add("Where", [negated, one, b])
+            quotient = self.add("Div", [a, divisor])
+            rest = self.add("Sub", [a, self.add("Mul", [quotient, divisor])])
+        else:
+            rest = self.add("Mod", [a, b], fmod=1)
+            quotient = self.add("Div", [self.add("Sub", [a, rest]), b])
+        # The rest has the sign of a. If that is not b's, the next integer below is right.
+        signs = [self.add("Less", [x, zero]) for x in (rest, divisor)]
         other = self.add("And", [self.add("Not", [self.add("Equal", [rest, zero])]),
                                  self.add("Xor", signs)])
-        rest = self.add("Where", [other, self.add("Add", [rest, b]), rest])
-        down = self.add("Round", [self.add("Div", [self.add("Sub", [a, rest]), b])])
+        floor = self.add("Where", [other, self.add("Sub", [quotient, one]), quotient])
+        if dtype.kind == "i":
+            return self.add("Where", [negated, self.add("Neg", [a]), floor], name)
         by_zero = self.add("Equal", [b, zero])
-        return self.add("Where", [by_zero, self.add("Div", [a, b]), down], name)
+        return self.add("Where", [by_zero, self.add("Div", [a, b]),
+                                  self.add("Round", [floor])], name)
 
     def program(self, program, arguments):
         """Arguments and results are pairs of a name and a type."""
@@ -160,6 +176,10 @@ class Exporter:
         to = node.type
         values = [value for value, _ in inputs]
         of = inputs[0][1] if inputs else None
+        missing, instead = MISSING.get(of.dtype.name if of else "", ((), ""))
+        if node.name in missing:
+            raise Wrong("the operation \"%s\" cannot be exported for %s; %s" % (
+                node.name, of.dtype.name, instead))
         if node.name in UNARY:
             return self.add(UNARY[node.name], values, name)
         if node.name == "square":

@@ -267,6 +267,23 @@ class ProgramToOnnx(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout + done.stderr
 
+    def results(self, arguments):
+        """The saved program's results, by name, and onnxruntime's, in their order."""
+        safetensors.save_file(arguments, self.path("in.safetensors"))
+        subprocess.run([RUN, self.path("p"), "--input=" + self.path("in.safetensors"),
+                        "--output=" + self.path("out.safetensors")], check=True,
+                       stdout=subprocess.DEVNULL)
+        ours = safetensors.load_file(self.path("out.safetensors"))
+        self.export()
+        model = onnx.load(self.path("p.onnx"))
+        onnx.checker.check_model(model, full_check=True)
+        session = onnxruntime.InferenceSession(self.path("p.onnx"),
+                                               providers=["CPUExecutionProvider"])
+        self.assertEqual([i.name for i in session.get_inputs()], ["x", "y", "p", "i", "u"])
+        names = [output.name for output in session.get_outputs()]
+        self.assertEqual(names, ["output_%d" % i for i in range(len(ours))])
+        return ours, session.run(names, arguments)
+
     def test_onnxruntime_computes_the_same(self):
         for name, body in CASES.items():
             with self.subTest(name):
@@ -275,24 +292,29 @@ class ProgramToOnnx(unittest.TestCase):
                              "p": np.exp(self.floats(3, 4)),
                              "i": self.random.integers(-9, 10, (3, 4)),
                              "u": self.random.integers(0, 3, (3, 4), np.uint8)}
-                safetensors.save_file(arguments, self.path("in.safetensors"))
-                subprocess.run([RUN, self.path("p"), "--input=" + self.path("in.safetensors"),
-                                "--output=" + self.path("out.safetensors")], check=True,
-                               stdout=subprocess.DEVNULL)
-                ours = safetensors.load_file(self.path("out.safetensors"))
-                self.export()
-                model = onnx.load(self.path("p.onnx"))
-                onnx.checker.check_model(model, full_check=True)
-                session = onnxruntime.InferenceSession(self.path("p.onnx"),
-                                                       providers=["CPUExecutionProvider"])
-                self.assertEqual([i.name for i in session.get_inputs()], ["x", "y", "p", "i", "u"])
-                names = [output.name for output in session.get_outputs()]
-                self.assertEqual(names, ["output_%d" % i for i in range(len(ours))])
-                for output, theirs in zip(names, session.run(names, arguments)):
-                    self.assertEqual((theirs.dtype, theirs.shape),
-                                     (ours[output].dtype, ours[output].shape), output)
-                    np.testing.assert_allclose(theirs, ours[output], rtol=1e-5, atol=1e-7,
-                                               err_msg=output)
+                ours, theirs = self.results(arguments)
+                for i, got in enumerate(theirs):
+                    wanted = ours["output_%d" % i]
+                    self.assertEqual((got.dtype, got.shape), (wanted.dtype, wanted.shape), i)
+                    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-7, err_msg=str(i))
+
+    def test_floor_division_at_its_edges(self):
+        huge = 2**63
+        floats = np.array([5, -5, 0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e-30, 7, -7, 0.3],
+                          np.float32)
+        cases = [("%x", "%y", {"x": floats.reshape(3, 4), "y": other}) for other in (
+            np.full((3, 4), value, np.float32) for value in (np.inf, -np.inf, 3, -3, 0, 0.1))]
+        integers = np.array([-huge, huge - 1, 0, 1, -1, 7, -7, 9, -9, 2, -2, 6], np.int64)
+        cases.append(("%i", "-1", {"i": integers.reshape(3, 4)}))
+        cases.append(("%i", "-3", {"i": integers.reshape(3, 4)}))
+        for a, b, given in cases:
+            kind = "float32" if a == "%x" else "int64"
+            call = "(%s, %s)" % (a, b) if b[0] == "%" else "(%s) {second=%s}" % (a, b)
+            arguments = {"x": self.floats(3, 4), "y": self.floats(3, 4), "p": self.floats(3, 4),
+                         "i": np.ones((3, 4), np.int64), "u": np.ones((3, 4), np.uint8), **given}
+            self.save("\n  %%0 = floor_divide%s : %s[3, 4]\n  return %%0" % (call, kind))
+            ours, theirs = self.results(arguments)
+            np.testing.assert_array_equal(theirs[0], ours["output_0"], err_msg=str((a, b, given)))
 
     def test_what_cannot_be_exported(self):
         self.save("\n  write %x = add(%x) {second=1}\n  return %x")
@@ -300,6 +322,15 @@ class ProgramToOnnx(unittest.TestCase):
         self.save("\n  %0 = rand() {shape=\"(2)\", dtype=float32, device=cpu:0} : float32[2]\n"
                   "  return %0")
         self.assertIn('the operation "rand" cannot be exported', self.export(code=1))
+        for line in ("relu(%u) : uint8[3, 4]", "neg(%u) : uint8[3, 4]",
+                     "pow(%u) {second=2} : uint8[3, 4]"):
+            self.save("\n  %%0 = %s\n  return %%0" % line)
+            self.assertIn("cannot be exported for uint8; ONNX has it for int64",
+                          self.export(code=1))
+        self.save("\n  %0 = to(%x) {shape=\"(3, 4)\", dtype=float64, device=cpu:0} : "
+                  "float64[3, 4]\n  %1 = gelu(%0) : float64[3, 4]\n  return %1")
+        self.assertIn("\"gelu\" cannot be exported for float64; onnxruntime has it for float32",
+                      self.export(code=1))
         self.save("\n  return %x", version=2)
         self.assertIn("the program is of version 2; this script reads 3", self.export(code=1))
         self.save("\n  %w = weight \"none\" : float32[2]\n  return %w")
