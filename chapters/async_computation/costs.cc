@@ -50,14 +50,14 @@ MemoryUse UseOf(
     program([&] {
       now = memory.Stats();
       steps.push_back(static_cast<double>(steps.size() + 1));
-      bytes.push_back(
-          static_cast<double>(now.allocated + now.pending - before.allocated));
+      bytes.push_back(static_cast<double>(now.allocated + now.in_flight -
+                                          before.allocated));
     });
   };
   const Figure peak = cell.PeakMemory(
       Worded("%s, %s", Phrase(kind), Phrase(way)), TryGpu(), memory, run);
   plot.AddLine(way, steps, bytes);
-  return {peak, now.allocated - before.allocated, now.pending,
+  return {peak, now.allocated - before.allocated, now.in_flight,
           now.allocations - before.allocations,
           now.raw_allocations - before.raw_allocations};
 }

@@ -65,7 +65,7 @@ struct DeviceOptions {
   int min_devices = 2;
   // The bound of every stream's queue; see Stream.
   StreamOptions stream;
-  // The bound on pending memory, in bytes: see DeviceMemory.
+  // The bound on memory in flight, in bytes: see DeviceMemory.
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
 };
 

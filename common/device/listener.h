@@ -50,7 +50,7 @@ struct MemoryRecord {
   std::uint64_t storage;  // the block's id in this use of it
   std::int64_t change;    // negative for a return
   std::int64_t allocated;
-  std::int64_t pending;
+  std::int64_t in_flight;
   std::int64_t reserved;
   std::int64_t time;  // NowTicks
 };

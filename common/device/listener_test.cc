@@ -90,13 +90,13 @@ TEST_P(ListenerTest, ABlockThatAnotherStreamUsesIsInFlight) {
   const std::unique_ptr<Stream> other = MakeStream(device_, 1);
   Seen seen;
   StorageRef block = memory_.Allocate(1000, stream_);
-  const std::int64_t before = memory_.Stats().pending;
+  const std::int64_t before = memory_.Stats().in_flight;
   {
     StreamStall stall(*other);
     block->RecordStream(*other);
     block.reset();
     ASSERT_EQ(seen.memory.size(), 2u);
-    EXPECT_EQ(seen.memory[1].pending, before + seen.memory[0].change);
+    EXPECT_EQ(seen.memory[1].in_flight, before + seen.memory[0].change);
   }
   other->Synchronize();
   memory_.EmptyCache();

@@ -173,7 +173,7 @@ class RandomGraphTest : public testing::Test {
   }
 
   // Every node's value lies in memory of its device, which is released as soon
-  // as the last reader is enqueued: so blocks are pending and reused, too.
+  // as the last reader is enqueued: so blocks are in flight and reused, too.
   Result RunWithReusedMemory(const Graph& graph) {
     Result result;
     std::vector<StorageRef> blocks(kNodes);

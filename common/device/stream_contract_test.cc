@@ -490,7 +490,7 @@ TEST_P(StreamContractTest, BlockIsReusedAtOnceOnItsOwnStream) {
     block->RecordStream(*stream_);
     stream_->HostCallback([] {});
     block.reset();
-    EXPECT_EQ(memory->Stats().pending, 0);
+    EXPECT_EQ(memory->Stats().in_flight, 0);
     block = memory->Allocate(1000, *stream_);
     EXPECT_EQ(block->data(), data) << "the stream itself keeps the order";
   }
@@ -509,7 +509,7 @@ TEST_P(StreamContractTest, BlockIsNotHandedToAnotherStream) {
   EXPECT_EQ(block->data(), data);
 }
 
-TEST_P(StreamContractTest, BlockThatAnotherStreamUsesIsParked) {
+TEST_P(StreamContractTest, BlockThatAnotherStreamUsesIsInFlight) {
   std::unique_ptr<Stream> user = MakeStream(OtherDevice(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
@@ -520,7 +520,7 @@ TEST_P(StreamContractTest, BlockThatAnotherStreamUsesIsParked) {
     user->HostCallback([] {});
     block->RecordStream(*user);
     block.reset();
-    EXPECT_GE(memory->Stats().pending, 1000);
+    EXPECT_GE(memory->Stats().in_flight, 1000);
     EXPECT_EQ(memory->Stats().allocated, 0);
     StorageRef second = memory->Allocate(1000, *stream_);
     EXPECT_NE(second->data(), data) << "the other stream still needs it";
@@ -528,7 +528,7 @@ TEST_P(StreamContractTest, BlockThatAnotherStreamUsesIsParked) {
     user->Synchronize();
     StorageRef third = memory->Allocate(1000, *stream_);
     EXPECT_EQ(third->data(), data);
-    EXPECT_EQ(memory->Stats().pending, 0);
+    EXPECT_EQ(memory->Stats().in_flight, 0);
   }
 }
 
@@ -556,7 +556,7 @@ TEST_P(StreamContractTest, BlockUsedByTwoOthersWaitsForBoth) {
   }
 }
 
-TEST_P(StreamContractTest, BlockFreedByACallbackIsParkedToo) {
+TEST_P(StreamContractTest, BlockFreedByACallbackIsInFlightToo) {
   std::unique_ptr<Stream> user = MakeStream(GetParam(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
@@ -567,7 +567,7 @@ TEST_P(StreamContractTest, BlockFreedByACallbackIsParkedToo) {
     user->HostCallback([block] { block->reset(); });
     user->Synchronize();
     EXPECT_FALSE(*block);
-    EXPECT_GE(memory->Stats().pending, 1000);
+    EXPECT_GE(memory->Stats().in_flight, 1000);
     // No event could be recorded at that time. So the block waits for all that
     // the user has queued by the next allocation.
     StreamStall stall(*user);
@@ -592,13 +592,13 @@ TEST_P(StreamContractTest, AllocationWaitsWhileTooMuchIsInFlight) {
       StorageRef block = memory->Allocate(4096, *stream_);
       block->RecordStream(*user);
     }
-    EXPECT_EQ(memory->Stats().pending, 8192);
+    EXPECT_EQ(memory->Stats().in_flight, 8192);
     std::future<StorageRef> waiting = std::async(
         std::launch::async, [&] { return memory->Allocate(64, *stream_); });
     EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
     stall.Release();
     StorageRef block = waiting.get();
-    EXPECT_LE(memory->Stats().pending, 4096);
+    EXPECT_LE(memory->Stats().in_flight, 4096);
   }
 }
 
@@ -805,7 +805,7 @@ TEST_P(StreamContractTest, AWaitBehindAFailureStillCounts) {
 }
 
 // Running work cannot wait for work behind it.
-TEST_P(StreamContractTest, WorkMayAllocateWhileMuchIsParked) {
+TEST_P(StreamContractTest, WorkMayAllocateWhileMuchIsInFlight) {
   std::unique_ptr<Stream> home = MakeStream(GetParam(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory(/*max_bytes_in_flight=*/1);
   // Work on a GPU can get free blocks only.
@@ -814,7 +814,7 @@ TEST_P(StreamContractTest, WorkMayAllocateWhileMuchIsParked) {
   StreamStall stall(*stream_);
   stream_->HostCallback([&] { memory->Allocate(1000, *home); });
   block->RecordStream(*stream_);
-  block.reset();  // pending behind the callback
+  block.reset();  // in flight behind the callback
   stall.Release();
   stream_->Synchronize();
 }

@@ -407,12 +407,12 @@ TEST(ChromeTrace, CountsMemoryAndKeepsItsPeaks) {
     point.device = 1;
     point.pinned = i % 5 == 0;
     point.allocated = random() % 1000;
-    point.pending = random() % 1000;
+    point.in_flight = random() % 1000;
     profile.memory.push_back(point);
     if (point.pinned) continue;
     most_in_use = std::max(most_in_use, point.allocated);
-    most_in_flight = std::max(most_in_flight, point.pending);
-    most_of_both = std::max(most_of_both, point.allocated + point.pending);
+    most_in_flight = std::max(most_in_flight, point.in_flight);
+    most_of_both = std::max(most_of_both, point.allocated + point.in_flight);
     last = point.allocated;
   }
   ExportOptions options;
@@ -428,20 +428,20 @@ TEST(ChromeTrace, CountsMemoryAndKeepsItsPeaks) {
   EXPECT_LE(curve.size(), 100u);
   EXPECT_GE(curve.size(), 50u);
   std::int64_t allocated = 0;
-  std::int64_t pending = 0;
+  std::int64_t in_flight = 0;
   std::int64_t both = 0;
   for (std::size_t i = 0; i < curve.size(); ++i) {
     const std::int64_t used = curve[i].at("args").at("bytes in use");
     const std::int64_t flying = curve[i].at("args").at("bytes in flight");
     allocated = std::max(allocated, used);
-    pending = std::max(pending, flying);
+    in_flight = std::max(in_flight, flying);
     both = std::max(both, used + flying);
     if (i > 0) {
       EXPECT_GT(curve[i].at("ts"), curve[i - 1].at("ts"));
     }
   }
   EXPECT_EQ(allocated, most_in_use);
-  EXPECT_EQ(pending, most_in_flight);
+  EXPECT_EQ(in_flight, most_in_flight);
   EXPECT_EQ(both, most_of_both);
   EXPECT_EQ(curve.back().at("args").at("bytes in use"), last);
   EXPECT_THAT(trace.at("otherData").at("devices"),

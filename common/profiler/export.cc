@@ -35,8 +35,8 @@ void KeepPeaks(const MemoryPoint* begin, const MemoryPoint* end,
   };
   const std::set<const MemoryPoint*> keep = {
       peak([](const MemoryPoint& at) { return at.allocated; }),
-      peak([](const MemoryPoint& at) { return at.pending; }),
-      peak([](const MemoryPoint& at) { return at.allocated + at.pending; }),
+      peak([](const MemoryPoint& at) { return at.in_flight; }),
+      peak([](const MemoryPoint& at) { return at.allocated + at.in_flight; }),
       end - 1};
   for (const MemoryPoint* point : keep) kept->push_back(*point);
 }
@@ -163,7 +163,7 @@ struct MemoryCurve {
 
 // Returns a curve for each device and kind of memory that has points: the
 // devices in their order, pinned memory after the device's own. Of neighbouring
-// points, it keeps those with the most allocated, pending, and both together,
+// points, it keeps those with the most allocated, in flight, and both together,
 // and the last; at most `max_points` (4 or more) of a curve.
 std::vector<MemoryCurve> ThinnedMemory(const Profile& profile, int max_points) {
   std::vector<MemoryCurve> curves(2 * profile.devices.size());
@@ -404,7 +404,7 @@ class Writer {
         Json counter = EventAt(point.time, "C", process, process);
         counter["name"] = name;
         counter["args"]["bytes in use"] = point.allocated;
-        counter["args"]["bytes in flight"] = point.pending;
+        counter["args"]["bytes in flight"] = point.in_flight;
         Write(counter);
       }
     }

@@ -131,7 +131,7 @@ struct MemoryPoint {
   bool pinned = false;         // pinned host memory of the device
   std::int64_t change = 0;     // bytes; negative for a return
   std::int64_t allocated = 0;  // bytes in blocks with a handle
-  std::int64_t pending = 0;    // bytes that only queued work still needs
+  std::int64_t in_flight = 0;  // bytes that only queued work still needs
   std::int64_t reserved = 0;   // bytes taken from the device
   int span = -1;               // during which it happened; -1: unknown
 };

@@ -47,8 +47,8 @@ std::string Described(const Profile& profile, const ProfiledSpan& span) {
 std::string Described(const Profile& profile, const MemoryPoint& point) {
   return absl::StrCat(
       profile.devices[point.device].device.ToString(), " at ", point.time, " ",
-      point.pinned, " ", point.change, " ", point.allocated, " ", point.pending,
-      " ", point.reserved, " in ",
+      point.pinned, " ", point.change, " ", point.allocated, " ",
+      point.in_flight, " ", point.reserved, " in ",
       point.span < 0 ? "" : Described(profile, profile.spans[point.span]));
 }
 

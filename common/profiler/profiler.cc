@@ -143,7 +143,7 @@ class Builder {
       point.pinned = record.pinned;
       point.change = record.change;
       point.allocated = record.allocated;
-      point.pending = record.pending;
+      point.in_flight = record.in_flight;
       point.reserved = record.reserved;
       point.span = SpanAround(timed.thread, point.time);
       if (point.span >= 0 && record.change > 0 && !record.pinned) {

@@ -23,7 +23,9 @@
 // It sees operations on tensors and Stream::CopyAsync. It does not see what a
 // HostCallback does, or a thread of the host that reads raw memory. Two views
 // of one tensor count as the same memory if the range from the first to the
-// last element of one overlaps that of the other.
+// last element of one overlaps that of the other. It trusts the allocator: a
+// block that is freed has no uses any more, so a reuse that comes too early is
+// no race for it. FreeBlocks::Put (common/device/memory) looks for that.
 //
 // Each operation costs a lock and some map lookups: 0.1 us on one stream, more
 // if many parts of one tensor are used. Listens to all threads while it lives;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -224,6 +225,10 @@ struct Finding {
   std::function<void(Stream& home, Stream& user, DeviceMemory& memory)> find;
 };
 
+void PrintTo(const Finding& finding, std::ostream* out) {
+  *out << finding.name;
+}
+
 class LostGpuTest : public testing::TestWithParam<Finding> {};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -271,9 +276,9 @@ TEST_P(LostGpuTest, CallbacksGoWithoutLocks) {
   const auto user = backend.NewStream(device, 0, 2, StreamOptions());
   DeviceMemory memory(backend, device, 0, DeviceMemory::Kind::kDevice,
                       std::int64_t{1} << 30);
-  StorageRef parked = memory.Allocate(100, *home);
+  StorageRef in_flight = memory.Allocate(100, *home);
   StorageRef held = memory.Allocate(1000, *home);
-  parked->RecordStream(*user);
+  in_flight->RecordStream(*user);
   held->RecordStream(*user);
   std::promise<void> open, lost;
   static_cast<CudaStream&>(*user).Launch(OpLabel("scatter"),
@@ -284,7 +289,7 @@ TEST_P(LostGpuTest, CallbacksGoWithoutLocks) {
                                              lost.set_value();
                                            });
                                          });
-  parked.reset();
+  in_flight.reset();
   KeepUntilPassed(std::make_shared<int>(), {user.get()});
   bool gone = false;
   std::shared_ptr<void> kept(nullptr, [&gone](void*) {

@@ -2,9 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
+
+#include "common/base/console/language.h"
 
 namespace d2l {
 namespace {
@@ -13,6 +18,16 @@ constexpr std::size_t kSmallest = 64;
 constexpr std::size_t kLargestSmall = std::size_t{1} << 20;
 // The sizes of large blocks are multiples of this.
 constexpr std::size_t kGranule = std::size_t{64} << 10;
+
+[[noreturn]] void EndInUse(const Storage& block) {
+  // The lower bits of an id count blocks (DeviceMemory::Reuse).
+  const std::uint64_t number = block.id() & ((std::uint64_t{1} << 48) - 1);
+  const std::string text =
+      Say("[memory] block %d is still used by stream %s: it is not free.",
+          number, block.user()->name());
+  std::fprintf(stderr, "%s\n", text.c_str());
+  std::abort();
+}
 
 }  // namespace
 
@@ -93,6 +108,7 @@ void FreeBlocks::Cut(Pool& pool, MemoryBlock* block, std::size_t size) {
 }
 
 void FreeBlocks::Put(MemoryBlock* block) {
+  if (block->user() != nullptr) EndInUse(*block);
   Pool& pool = *PoolOf(block->home());
   if (MemoryBlock* right = block->right; right != nullptr && right->free) {
     Unlink(right);

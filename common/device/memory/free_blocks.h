@@ -59,7 +59,8 @@ class FreeBlocks {
 
   // A block of at least `size`, a BlockSize; null if there is none.
   MemoryBlock* Take(Stream* home, std::size_t size);
-  // Adds a block whose stream has lists.
+  // Adds a block whose stream has lists. A block that other streams may still
+  // use would only show in wrong results: it ends the program.
   void Put(MemoryBlock* block);
 
   // Takes out whole segments of a stream, until they have at least `bytes`

@@ -133,7 +133,7 @@ MemoryBlock* DeviceMemory::AllocateSlowly(std::size_t size, Stream* home) {
   for (const bool wait : {false, true}) {
     const std::int64_t beyond = FreeBeyondLimit(size);
     if (beyond <= 0 || !MayReclaim(wait)) break;
-    if (wait && beyond + Stats().pending <= most) break;
+    if (wait && beyond + Stats().in_flight <= most) break;
     Reclaim(beyond, wait, size, home);
     if (MemoryBlock* block = reuse()) return block;
   }
@@ -151,7 +151,7 @@ MemoryBlock* DeviceMemory::Reuse(std::size_t size, Stream* home) {
   if (block == nullptr) return nullptr;
   ++stats_.allocations;
   stats_.allocated += static_cast<std::int64_t>(block->size);
-  stats_.peak = std::max(stats_.peak, stats_.allocated + stats_.pending);
+  stats_.peak = std::max(stats_.peak, stats_.allocated + stats_.in_flight);
   block->id_ = (static_cast<std::uint64_t>(device_.type()) << 62) |
                (static_cast<std::uint64_t>(kind_) << 61) |
                (static_cast<std::uint64_t>(device_.index()) << 48) | ++next_id_;
@@ -255,7 +255,7 @@ void DeviceMemory::RawFree(void* data, std::size_t bytes) {
 
 std::int64_t DeviceMemory::FreeBeyondLimit(std::size_t size) {
   std::lock_guard<SpinLock> lock(lock_);
-  const std::int64_t used = stats_.allocated + stats_.pending;
+  const std::int64_t used = stats_.allocated + stats_.in_flight;
   return stats_.reserved - used -
          std::max((used + static_cast<std::int64_t>(size)) / 2, free_limit_);
 }
@@ -306,17 +306,17 @@ void DeviceMemory::EmptyCachesBeside() {
 void DeviceMemory::Return(MemoryBlock* block) noexcept {
   const auto size = static_cast<std::int64_t>(block->size);
   const std::uint64_t id = block->id_;
-  const bool pending = !block->users_.empty();
+  const bool in_flight = !block->users_.empty();
   {
     std::lock_guard<SpinLock> lock(lock_);
     stats_.allocated -= size;
-    if (pending) {
-      stats_.pending += size;
+    if (in_flight) {
+      stats_.in_flight += size;
     } else {
       free_.Put(block);
     }
   }
-  if (pending) SetInFlight(block);
+  if (in_flight) SetInFlight(block);
   if (internal::MemoryHasListeners()) Report(id, -size);
 }
 
@@ -353,7 +353,7 @@ void DeviceMemory::TakeBack(std::int64_t most) {
       std::lock_guard<SpinLock> lock(lock_);
       if (oldest_ == nullptr) return;
       next = oldest_->users_.back().passed;
-      wait = stats_.pending > most && !internal::enqueue_mode;
+      wait = stats_.in_flight > most && !internal::enqueue_mode;
     }
     // Called without the lock: it may release tensors of this memory.
     if (wait) {
@@ -371,7 +371,7 @@ void DeviceMemory::TakeBack(std::int64_t most) {
     block->users_.pop_back();
     if (!block->users_.empty()) continue;
     oldest_ = block->next;
-    stats_.pending -= static_cast<std::int64_t>(block->size);
+    stats_.in_flight -= static_cast<std::int64_t>(block->size);
     free_.Put(block);
   }
 }
@@ -415,13 +415,13 @@ void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
       kind_ == Kind::kPinned ? " (pinned host memory)" : "",
       FormatBytes(std::min(backend_.FreeMemory(physical_index_),
                            most - stats.reserved)),
-      FormatBytes(stats.allocated), FormatBytes(stats.pending), queued));
+      FormatBytes(stats.allocated), FormatBytes(stats.in_flight), queued));
 }
 
 void DeviceMemory::Report(std::uint64_t storage, std::int64_t change) {
   const MemoryStats stats = Stats();
   internal::ReportMemory({device_, kind_ == Kind::kPinned, storage, change,
-                          stats.allocated, stats.pending, stats.reserved,
+                          stats.allocated, stats.in_flight, stats.reserved,
                           NowTicks()});
 }
 
@@ -433,7 +433,7 @@ MemoryStats DeviceMemory::Stats() {
 void DeviceMemory::ResetPeak() {
   TakeBack(kAll);
   std::lock_guard<SpinLock> lock(lock_);
-  stats_.peak = stats_.allocated + stats_.pending;
+  stats_.peak = stats_.allocated + stats_.in_flight;
 }
 
 }  // namespace d2l

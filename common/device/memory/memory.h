@@ -9,7 +9,7 @@
 // blocks of its stream, although queued work may still use it: the block's next
 // user on that stream runs after that work. So a loop of temporaries reuses one
 // or two blocks, without waits, however far the program runs ahead. A block
-// that other streams used as well (RecordStream) is in flight, or pending: an
+// that other streams used as well (RecordStream) is in flight: an
 // event is recorded on each of them (which may wait for room in a full queue).
 // Later allocations take such blocks back, oldest first, once the events have
 // completed. PyTorch's caching allocator works in the same way.
@@ -47,8 +47,8 @@ namespace d2l {
 // Bytes, at one moment.
 struct MemoryStats {
   std::int64_t allocated = 0;    // in blocks with a handle
-  std::int64_t pending = 0;      // only queued work still needs them
-  std::int64_t peak = 0;         // the most that allocated + pending ever was
+  std::int64_t in_flight = 0;    // only queued work still needs them
+  std::int64_t peak = 0;         // the most that allocated + in_flight was
   std::int64_t reserved = 0;     // taken from the device: these and free blocks
   std::int64_t allocations = 0;  // calls so far
   std::int64_t raw_allocations = 0;  // of these, the ones the device served

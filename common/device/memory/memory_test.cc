@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <ostream>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -42,6 +43,8 @@ using testing::HasSubstr;
 
 const Device kCpu0(DeviceType::kCpu, 0);
 constexpr std::chrono::milliseconds kGrace(50);
+// More than anything here takes on a busy machine.
+constexpr std::chrono::seconds kLongest(10);
 constexpr std::int64_t kNoBound = std::int64_t{1} << 40;
 
 // A device with little memory.
@@ -203,7 +206,7 @@ TEST_F(MemoryTest, StatsAddUp) {
   EXPECT_EQ(stats.allocated, 1536);
   EXPECT_EQ(stats.peak, 1536);
   EXPECT_EQ(stats.reserved, 1536);
-  EXPECT_EQ(stats.pending, 0);
+  EXPECT_EQ(stats.in_flight, 0);
   EXPECT_EQ(stats.allocations, 2);
   EXPECT_EQ(stats.raw_allocations, 2);
 
@@ -219,7 +222,7 @@ TEST_F(MemoryTest, StatsAddUp) {
   a.reset();
   stats = memory_.Stats();
   EXPECT_EQ(stats.allocated, 512);
-  EXPECT_EQ(stats.pending, 1024);
+  EXPECT_EQ(stats.in_flight, 1024);
   StorageRef c = memory_.Allocate(1024, *stream_);
   stats = memory_.Stats();
   EXPECT_EQ(stats.allocated, 1536);
@@ -231,7 +234,7 @@ TEST_F(MemoryTest, StatsAddUp) {
   stall.Release();
   memory_.EmptyCache();
   stats = memory_.Stats();
-  EXPECT_EQ(stats.pending, 0);
+  EXPECT_EQ(stats.in_flight, 0);
   EXPECT_EQ(stats.reserved, 1024) << "what somebody holds";
   EXPECT_EQ(stats.allocated, 1024);
 }
@@ -249,8 +252,19 @@ TEST_F(MemoryTest, NoMoreIsTakenThanItMay) {
   b = memory_.Allocate(2 << 20, *stream_);
 }
 
-TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
-  const auto park = [this] {
+TEST_F(MemoryTest, ABlockInUseIsNoFreeBlock) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  memory_.Allocate(1024, *stream_);
+  const StorageRef block = memory_.Allocate(1024, *stream_);
+  block->RecordStream(*other_);
+  FreeBlocks free;
+  free.AddStream(stream_.get());
+  EXPECT_DEATH(free.Put(static_cast<MemoryBlock*>(block.get())),
+               "block 2 is still used by stream " + other_->name());
+}
+
+TEST_F(MemoryTest, TheBoundOnWhatIsInFlightCanBeChanged) {
+  const auto use_elsewhere = [this] {
     StorageRef block = memory_.Allocate(1024, *stream_);
     block->RecordStream(*other_);
   };
@@ -259,19 +273,25 @@ TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
     StreamStall stall(*other_);
     std::thread producer([&] {
       for (int i = 0; i < 20; ++i) {
-        park();
-        EXPECT_LE(memory_.Stats().pending, 2048 + 1024);
+        use_elsewhere();
+        EXPECT_LE(memory_.Stats().in_flight, 2048 + 1024);
       }
     });
-    while (memory_.Stats().pending <= 2048) std::this_thread::yield();
+    const auto end = std::chrono::steady_clock::now() + kLongest;
+    while (memory_.Stats().in_flight <= 2048 &&
+           std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    EXPECT_GT(memory_.Stats().in_flight, 2048)
+        << "nothing came to be in flight";
     stall.Release();
     producer.join();
   }
   EXPECT_EQ(memory_.SetMaxBytesInFlight(kNoBound), 2048);
   memory_.EmptyCache();
   StreamStall stall(*other_);
-  for (int i = 0; i < 20; ++i) park();
-  EXPECT_EQ(memory_.Stats().pending, 20 * 1024) << "nobody waited";
+  for (int i = 0; i < 20; ++i) use_elsewhere();
+  EXPECT_EQ(memory_.Stats().in_flight, 20 * 1024) << "nobody waited";
   EXPECT_THROW(memory_.SetMaxBytesInFlight(0), std::invalid_argument);
 }
 
@@ -465,6 +485,8 @@ struct Load {
   std::size_t largest;
 };
 
+void PrintTo(const Load& load, std::ostream* out) { *out << load.name; }
+
 class MemoryLoadTest : public testing::TestWithParam<Load> {};
 
 TEST_P(MemoryLoadTest, ReservesAtMostHalfMoreThanWasLive) {
@@ -551,7 +573,7 @@ TEST_F(MemoryTest, WhatQueuedWorkMayUseIsGivenBackWhenItIsDone) {
   StorageRef second = memory_.Allocate(90 << 20, *other_);
   EXPECT_NE(second->data(), data);
   EXPECT_EQ(memory_.Stats().reserved, 190 << 20) << "it is still there";
-  EXPECT_EQ(memory_.Stats().pending, 0);
+  EXPECT_EQ(memory_.Stats().in_flight, 0);
   stall.Release();
   stream_->Synchronize();
   memory_.Allocate(8, *stream_).reset();
@@ -611,7 +633,7 @@ TEST_F(MemoryTest, WhatIsInFlightIsWaitedForBeforeItGivesUp) {
     EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
     stall.Release();
     StorageRef other = waiting.get();
-    EXPECT_EQ(memory.Stats().pending, 0);
+    EXPECT_EQ(memory.Stats().in_flight, 0);
     EXPECT_EQ(memory.Stats().reserved, 6144);
   }
 }
@@ -675,7 +697,7 @@ TEST_F(MemoryTest, ManyThreadsNeverShareABlock) {
   EXPECT_LT(stats.raw_allocations, stats.allocations);
   memory.EmptyCache();
   EXPECT_EQ(memory.Stats().reserved, 0);
-  EXPECT_EQ(memory.Stats().pending, 0);
+  EXPECT_EQ(memory.Stats().in_flight, 0);
 }
 
 // Beyond the limit, blocks go from stream to stream and to the device, but not

@@ -73,11 +73,11 @@ TEST_F(OutOfMemoryTest, ABlockThatAnotherStreamUsedIsReturned) {
     block.reset();
   }
   EXPECT_EQ(memory_.Stats().allocated, 0);
-  EXPECT_GE(memory_.Stats().pending, 1000);
+  EXPECT_GE(memory_.Stats().in_flight, 1000);
   memory_.Allocate(8, *stream_).reset();  // records the missing events
   other_->Synchronize();
   EXPECT_EQ(memory_.Allocate(1000, *stream_)->data(), data);
-  EXPECT_EQ(memory_.Stats().pending, 0);
+  EXPECT_EQ(memory_.Stats().in_flight, 0);
 }
 
 TEST_F(OutOfMemoryTest, ManyUsersAreMarkedAndReturned) {

@@ -62,6 +62,11 @@ class Storage {
   void RecordStream(Stream& stream) {
     if (&stream != home_) AddUser(stream);
   }
+  // A recorded stream that may still use it; null if none does. For the
+  // allocator, when nobody has a handle any more.
+  const Stream* user() const {
+    return users_.empty() ? nullptr : users_.front().stream;
+  }
 
  protected:
   Storage(void* data, Stream* home) : data_(data), home_(home) {}

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <tuple>
@@ -16,7 +17,14 @@
 #include "common/kernels/kernels.h"
 #include "gtest/gtest.h"
 
-namespace d2l::kernels::cpu {
+namespace d2l::kernels {
+
+static const char* Name(IndexOp op) {
+  return op == IndexOp::kSelect ? "select" : "gather";
+}
+static void PrintTo(IndexOp op, std::ostream* out) { *out << Name(op); }
+
+namespace cpu {
 namespace {
 
 const Device kDevice(DeviceType::kCpu, 0);
@@ -186,8 +194,8 @@ std::string RunIndex(const IndexCase& c, const std::vector<std::int64_t>& index,
     }
   }
   EXPECT_TRUE(actual == expected)
-      << (c.op == IndexOp::kSelect ? "select " : "gather ") << c.outer << " "
-      << c.size << " " << c.count << " " << c.inner << " of " << es;
+      << Name(c.op) << " " << c.outer << " " << c.size << " " << c.count << " "
+      << c.inner << " of " << es;
   return "";
 }
 
@@ -276,4 +284,5 @@ TEST(SelectTest, ChecksTheIndicesOfEmptyRows) {
 }
 
 }  // namespace
-}  // namespace d2l::kernels::cpu
+}  // namespace cpu
+}  // namespace d2l::kernels

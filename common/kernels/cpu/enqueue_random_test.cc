@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <tuple>
 #include <type_traits>
@@ -14,11 +15,16 @@
 #include "common/device/op_label.h"
 #include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
+#include "common/kernels/op_tables.h"
 #include "common/kernels/philox.h"
 #include "common/tensor/dtype.h"
 #include "gtest/gtest.h"
 
-namespace d2l::kernels::cpu {
+namespace d2l::kernels {
+
+static void PrintTo(RandomOp op, std::ostream* out) { *out << OpName(op); }
+
+namespace cpu {
 namespace {
 
 const Device kDevice(DeviceType::kCpu, 0);
@@ -137,4 +143,5 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values(0, 1, 5, 1003, 100'001)));
 
 }  // namespace
-}  // namespace d2l::kernels::cpu
+}  // namespace cpu
+}  // namespace d2l::kernels

@@ -166,7 +166,7 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
     Memory(devices()[d]).ResetPeak();
     const MemoryStats stats = Memory(devices()[d]).Stats();
     others_[d] =
-        stats.allocated + stats.pending - Held(static_cast<int>(d)).peak();
+        stats.allocated + stats.in_flight - Held(static_cast<int>(d)).peak();
   }
   replicas_.CheckValues(at);
   settled_ = false;
