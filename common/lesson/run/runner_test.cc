@@ -402,7 +402,7 @@ TEST(Runner, TraceHasARangeForEachCellAndWhatDevicesDid) {
   EXPECT_THAT(html, HasSubstr("</html>"));
   EXPECT_THAT(html, HasSubstr("A sample lesson"));
   for (const char* name : {"s/draw", "s/after", "s/plot", "mul"}) {
-    EXPECT_THAT(html, HasSubstr(absl::StrCat("\"", name, "\""))) << name;
+    EXPECT_THAT(html, HasSubstr(absl::StrCat("<title>", name, "\n"))) << name;
   }
 
   const Json json = Json::parse(ReadFile((directory / "out.json").string()));
