@@ -128,7 +128,8 @@ class MapTest(unittest.TestCase):
     def test_cells_and_the_map_agree(self):
         parts = set().union(*map(headings, glob.glob("chapters/*/*.md")))
         places = named(parsed(read("chapters/book.json")), are_exercises=False)
-        self.assertEqual(disagreements(places, cells(), parts), [])
+        self.assertEqual(disagreements(places, cells(), parts), [],
+                         "type tools/course_lists.py --write")
 
     def test_texts_cite_what_is_there(self):
         items = named(parsed(read("chapters/book.json")), are_exercises=False)

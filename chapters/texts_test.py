@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the lessons' texts in both languages with each other and with the code.
 
-Every cell has a section in lesson.md and lesson.zh.md, a mark in the code and
-a line in cells.json, in one order. Every text that the code says (Say, Worded
+Every cell has a section in lesson.md and lesson.zh.md, in one order, a mark in the
+code and its D2L_CELL. Every text that the code says (Say, Worded
 and the other functions of common/base/console/language.h), or the tools say, has a
 translation in po/zh.po, with the same conversions; every entry there is of a text in
 the code.
@@ -14,29 +14,19 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path[:0] = ["po", "tools"]
 import catalogue  # noqa: E402
 import exercises  # noqa: E402
 
-# The functions that say their argument in the run's language.
-KEYWORDS = ["ABSL_FLAG:4", "Claim", "Lead", "Padded", "Phrase", "Say", "Translated", "Worded"]
-LITERAL = r'"(?:[^"\\\n]|\\.)*"'
-LITERALS = re.compile(r"%s(?:\s*%s)*" % (LITERAL, LITERAL))
+LITERALS = re.compile(catalogue.LITERALS)
 SAYS = re.compile(r"\b(Say|Claim)\(\s*(?=(.))", re.S)
 
 
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
-
-
-def text_of(literals):
-    """The text of adjacent literals, as the compiler joins them."""
-    text = "".join(part[1:-1] for part in re.findall(LITERAL, literals))
-    return re.sub(r"\\(.)", r"\1", text.replace("\\n", "\n"))
 
 
 def uncommented(code):
@@ -46,7 +36,7 @@ def uncommented(code):
 def literals(code):
     """The literals of the code, whole and line by line."""
     return {line for match in LITERALS.findall(uncommented(code))
-            for line in [text_of(match)] + text_of(match).split("\n")}
+            for line in [catalogue.text_of(match)] + catalogue.text_of(match).split("\n")}
 
 
 def unclear(code):
@@ -54,16 +44,6 @@ def unclear(code):
     return [code[match.start():match.end() + 40] for match in SAYS.finditer(code)
             if not LITERALS.match(code, match.end()) and
             not code.startswith("Worded(", match.end())]
-
-
-def said(files):
-    """The texts that xgettext finds."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = os.path.join(folder, "said.pot")
-        subprocess.run(["xgettext", "--language=C++", "--from-code=UTF-8", "-k", "-o", found] +
-                       ["--keyword=" + keyword for keyword in KEYWORDS] + files, check=True,
-                       stderr=subprocess.DEVNULL)
-        return {english for english, _, _ in catalogue.entries(found)}
 
 
 def messages(path, **keywords):
@@ -82,10 +62,7 @@ def messages(path, **keywords):
 
 CHAPTERS = sorted(os.path.dirname(path) for path in glob.glob("chapters/*/lesson.md"))
 CHINESE = catalogue.read("po/zh.po")
-SOURCES = sorted(path for folder in ("chapters", "common") for suffix in ("cc", "h")
-                 for path in glob.glob("%s/**/*.%s" % (folder, suffix), recursive=True)
-                 if not re.search(r"_test\.cc|/mistakes/|/sample_lesson\.|/benchmark_main\.",
-                                  path))
+SOURCES = catalogue.sources()
 PYTHON = sorted(glob.glob("tools/**/*.py", recursive=True) +
                 glob.glob("tools/**/*.html", recursive=True))
 
@@ -116,9 +93,9 @@ class TextsTest(unittest.TestCase):
             marks = {mark.strip() for line in re.findall(r"^// %% (.+)$", code, re.M)
                      for mark in line.split(",")} - {"measured"}
             with self.subTest(chapter):
-                self.assertEqual(marks, set(ids), "marks in the code")
-                self.assertEqual(re.findall(r'\{"([^"]+/[^"]+)", \w+\}', code), ids,
-                                 "RegisterLesson")
+                self.assertEqual(marks, set(ids), "marks in the code; cells of lesson.md")
+                self.assertEqual(sorted(re.findall(r'^D2L_CELL\("([^"]+)", \w+\);', code, re.M)),
+                                 sorted(ids), "D2L_CELL in the code; cells of lesson.md")
                 for name in ("lesson.md", "lesson.zh.md"):
                     found = re.findall(r"^## (\S+): .", read(chapter + "/" + name), re.M)
                     self.assertEqual(found, ids, name)
@@ -126,8 +103,9 @@ class TextsTest(unittest.TestCase):
     def test_sections_have_the_same_parts(self):
         def parts(markdown):
             return [(section.split(":")[0], "**：" in section or ":**" in section or
-                     "：**" in section, len(re.findall(r"^- (?!Also|Book|Exercises)",
-                                                      section, re.M)))
+                     "：**" in section, len(re.findall(
+                         r"^- (?!Also|Book|Exercises|Does|内容|Timed|Claims|Not drawn|Rows)",
+                         section, re.M)))
                     for section in re.split(r"^## ", markdown, flags=re.M)[1:]]
         for chapter in CHAPTERS:
             with self.subTest(chapter):
@@ -135,8 +113,9 @@ class TextsTest(unittest.TestCase):
                                  parts(read(chapter + "/lesson.zh.md")))
 
     def test_every_text_has_a_translation(self):
-        self.assertEqual(sorted(said(SOURCES) - set(CHINESE)), [],
-                         "add msgid and msgstr to po/zh.po")
+        texts = {**catalogue.said(SOURCES), **catalogue.judged()}
+        self.assertEqual(sorted(set(texts) - set(CHINESE)), [],
+                         "type po/catalogue.py --add, and fill in msgstr in po/zh.po")
 
     def test_what_the_tools_say_has_a_translation(self):
         doctor = [path for path in PYTHON if path.startswith("tools/doctor/")]
@@ -157,9 +136,10 @@ class TextsTest(unittest.TestCase):
                 self.assertEqual(unclear(uncommented(code_of(folder))), [])
 
     def test_every_translation_is_of_a_text(self):
-        there = said(SOURCES).union(
+        there = set(catalogue.said(SOURCES)).union(
             *(literals(read(path)) for path in SOURCES + PYTHON),
-            *(messages(path, _=1, say=1) for path in PYTHON))
+            *(messages(path, _=1, say=1) for path in PYTHON),
+            exercises.course_texts.chapters("."))
         keys = {key.rpartition("\4")[2] for key in CHINESE}  # without its context
         self.assertEqual(sorted(keys - there), [], "remove it from po/zh.po")
 

@@ -128,7 +128,7 @@ const std::set<std::string>& NotCompiled() {
       "common/device/memory/storage.h",
       "common/graph/fused_args.h",
       "common/graph/strips.h",
-      "common/lesson/testing/benchmark_devices.h",
+      "common/lesson/cell/benchmark.h",
       "common/lesson/cell/cell.h",
       "common/lesson/run/flags.h",
       "common/lesson/cell/figure_drawings.h",

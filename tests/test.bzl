@@ -1,6 +1,6 @@
-"""d2l_test, d2l_benchmarks: programs whose cases other programs can hold, too."""
+"""d2l_test: a test whose cases other programs can hold, too."""
 
-load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 
 def _cases(name, **kwargs):
     cc_library(
@@ -52,28 +52,4 @@ def d2l_test(
             main,
         ],
         **kwargs
-    )
-
-def d2l_benchmarks(name, srcs, deps = [], visibility = None):
-    """A chapter's benchmarks, which are also a part of //tests:all_benchmarks.
-
-    Args:
-      name: of the program.
-      srcs: of the benchmarks, without main.
-      deps: of the benchmarks.
-      visibility: of the program.
-    """
-    _cases(
-        name = name,
-        srcs = srcs,
-        deps = deps + ["@com_github_google_benchmark//:benchmark"],
-    )
-    cc_binary(
-        name = name,
-        testonly = True,
-        visibility = visibility,
-        deps = [
-            ":" + name + "_cases",
-            "//common/lesson:benchmark_main",
-        ],
     )

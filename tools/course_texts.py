@@ -23,6 +23,8 @@ PO = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../po")
 sys.path.append(PO)
 import catalogue  # noqa: E402
 
+# Two words at most: "- Not drawn: ".
+FACT = r"- (\w+(?: \w+)?)(?:: |：)"
 CLOSING = "，。：；、！？）”"
 
 # parts: {label: Markdown}, of "**Hint 1:** text"; "" labels text before the first.
@@ -133,12 +135,12 @@ def head(text):
 
 def _section(name, title, number, *lines):
     text = "\n".join(lines).strip() + "\n"
-    facts = re.match(r"(?:- \w+: .*\n(?: +.*\n)*)*", text)
+    facts = re.match(rf"(?:{FACT}.*\n(?: +.*\n)*)*", text)
     parts = re.split(r"(?m)^\*\*([^*:：]+)[:：]\*\*", text[facts.end():])
     return Section(
         name, title, number,
         {key: " ".join(value.split())
-         for key, value in re.findall(r"(?m)^- (\w+): (.*(?:\n +.*)*)", facts[0])},
+         for key, value in re.findall(rf"(?m)^{FACT}(.*(?:\n +.*)*)", facts[0])},
         {label: body.strip() for label, body in zip(["", *parts[1::2]], parts[::2])})
 
 

@@ -1,7 +1,5 @@
 // The programs of the cells as benchmarks, at the course's size.
 
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <sstream>
@@ -11,7 +9,7 @@
 #include "chapters/async_computation/programs.h"
 #include "common/d2l.h"
 #include "common/device/stream_stall.h"
-#include "common/lesson/testing/benchmark_devices.h"
+#include "common/lesson/cell/benchmark.h"
 
 namespace d2l::async_computation {
 namespace {
@@ -34,8 +32,9 @@ bool BenchmarkAdditions(const std::string& name, bool launch_blocking) {
 // An epoch of minibatches whose inputs come from the host. Counts the peak
 // memory of the device and of staging buffers.
 bool BenchmarkEpoch(const std::string& name, const std::string& way) {
-  return BenchmarkOnDevices(
-      name, [way](benchmark::State& state, Device device) {
+  return BenchmarkWork(
+      name, kBatches,
+      [way](Device device) {
         constexpr int kSize = 512;
         const std::vector<float> host(kSize * kSize, 1);
         const Tensor ones = FromVector(host, {kSize, kSize}, device);
@@ -44,15 +43,16 @@ bool BenchmarkEpoch(const std::string& name, const std::string& way) {
           memory->EmptyCache();
           memory->ResetPeak();
         }
-        for (auto _ : state) {
-          Epoch("staging buffers", way, host, ones, kBatches, [] {});
-        }
+        return
+            [=] { Epoch("staging buffers", way, host, ones, kBatches, [] {}); };
+      },
+      /*flop=*/0,
+      [](Device device) {
         const auto peak = [](DeviceMemory& memory) {
           return static_cast<double>(memory.Stats().peak);
         };
-        state.counters["device_bytes"] = peak(Memory(device));
-        state.counters["staging_bytes"] = peak(PinnedMemory(device));
-        state.SetItemsProcessed(state.iterations() * kBatches);
+        return Rates{{"device_bytes", peak(Memory(device))},
+                     {"staging_bytes", peak(PinnedMemory(device))}};
       });
 }
 
@@ -76,21 +76,15 @@ bool BenchmarkTimes(const std::string& name, const Shape& shape,
   });
 }
 
-// t1 or t2 of a thousand additions, or of as many as fit into the queue.
+// t1 or t2 of a thousand additions.
 bool BenchmarkHeldUp(const std::string& name, bool enqueueing) {
-  return BenchmarkOnDevices(
-      name,
-      [enqueueing](benchmark::State& state, Device device) {
-        const int held = std::min(1000, StreamStall::Room(device));
-        const Tensor x = Ones({1, 2}, device);
-        AddOnes(x, 2, /*wait_each_time=*/false);
-        for (auto _ : state) {
-          const auto [t1, t2] = T1AndT2(x, held);
-          state.SetIterationTime(held * (enqueueing ? t1 : t2));
-        }
-        state.SetItemsProcessed(state.iterations() * held);
-      },
-      BenchmarkTime::kManual);
+  return BenchmarkSeconds(name, kAdditions, [enqueueing](Device device) {
+    return [=, held = std::min(kAdditions, StreamStall::Room(device)),
+            x = Ones({1, 2}, device)] {
+      const auto [t1, t2] = T1AndT2(x, held);
+      return kAdditions * (enqueueing ? t1 : t2);
+    };
+  });
 }
 
 [[maybe_unused]] const bool registered[] = {

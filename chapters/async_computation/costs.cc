@@ -128,6 +128,7 @@ void QueueMemory(Cell& cell) {
   }
 }
 // %%
+D2L_CELL("004/queue-memory", QueueMemory);
 
 namespace {
 
@@ -264,5 +265,6 @@ void T1T2T3(Cell& cell) {
   JudgeLanguage(cell, f);
 }
 // %%
+D2L_CELL("d2l/t1-t2-t3", T1T2T3);
 
 }  // namespace d2l::async_computation

@@ -75,6 +75,7 @@ void In2(Cell& cell) {
       Less(hardware, gap, kClearly), WhyLate(tensors));
 }
 // %%
+D2L_CELL("004/In2", In2);
 
 // %% 004/In4, measured
 void In4(Cell& cell) {
@@ -106,6 +107,7 @@ void In4(Cell& cell) {
       WhyLate(enqueued));
 }
 // %%
+D2L_CELL("004/In4", In4);
 
 // Shows the graphs of both programs, and when the front end enqueued the second
 // one and the device worked. Returns the first one's result.
@@ -174,6 +176,7 @@ void In5(Cell& cell) {
              WhyNotBeside(device));
 }
 // %%
+D2L_CELL("004/In5", In5);
 
 // True if this line of a program contains the text.
 bool LineHolds(const SourceLocation& line, const std::string& text) {
@@ -244,6 +247,7 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
   JudgeSteps(cell, t, left, n);
 }
 // %%
+D2L_CELL("000/launch-blocking", ErrorsWithLaunchBlocking);
 
 // %% d2l/barriers, measured
 void Barriers(Cell& cell) {
@@ -274,6 +278,7 @@ void Barriers(Cell& cell) {
              WhyLate(t["more behind b, waitall"]));
 }
 // %%
+D2L_CELL("d2l/barriers", Barriers);
 
 // %% d2l/blockers, measured
 void Blockers(Cell& cell) {
@@ -310,19 +315,7 @@ void Blockers(Cell& cell) {
           "as long as a read."));
 }
 // %%
-
-[[maybe_unused]] const bool registered =
-    RegisterLesson({2,
-                    "async_computation",
-                    1,
-                    {{"004/In2", In2},
-                     {"004/In4", In4},
-                     {"004/In5", In5},
-                     {"000/launch-blocking", ErrorsWithLaunchBlocking},
-                     {"004/queue-memory", QueueMemory},
-                     {"d2l/barriers", Barriers},
-                     {"d2l/blockers", Blockers},
-                     {"d2l/t1-t2-t3", T1T2T3}}});
+D2L_CELL("d2l/blockers", Blockers);
 
 }  // namespace
 }  // namespace d2l::async_computation

@@ -2,8 +2,6 @@
 // Compare the rate of a pair of devices with twice the rate of one:
 // BM_000_In7_... with BM_000_In6_....
 
-#include <benchmark/benchmark.h>
-
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -13,7 +11,7 @@
 
 #include "chapters/auto_parallelism/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/testing/benchmark_devices.h"
+#include "common/lesson/cell/benchmark.h"
 
 namespace d2l::auto_parallelism {
 namespace {

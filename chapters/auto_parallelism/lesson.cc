@@ -47,6 +47,7 @@ void In2(Cell& cell) {
              OneDeviceOr(""));
 }
 // %%
+D2L_CELL("000/In2", In2);
 
 // %% 000/In3, measured
 void In3(Cell& cell) {
@@ -58,6 +59,7 @@ void In3(Cell& cell) {
   CheckSquare(cell, "x @ x", x, y);
 }
 // %%
+D2L_CELL("000/In3", In3);
 
 struct Products {
   int count;
@@ -95,6 +97,7 @@ void In6(Cell& cell) {
                       left, p.count)));
 }
 // %%
+D2L_CELL("000/In6", In6);
 
 // The time of a call that finds room in the queue.
 double RequestSeconds(Cell& cell, const Tensor& x) {
@@ -140,6 +143,7 @@ void In7(Cell& cell) {
                                     {"in turn", ProfileProgram(in_turn)}}));
 }
 // %%
+D2L_CELL("000/In7", In7);
 
 // %% d2l/mm-4000, measured
 void Mm4000(Cell& cell) {
@@ -171,6 +175,7 @@ void Mm4000(Cell& cell) {
              WhyNoGain(both.enqueue.value.median, both));
 }
 // %%
+D2L_CELL("d2l/mm-4000", Mm4000);
 
 // Checks that `run` copies every product to `host`, with the right values.
 void CheckCopies(Cell& cell, const ThinProducts& p, float* host,
@@ -226,6 +231,7 @@ void Overlap(Cell& cell) {
              CallsTake(t["two streams, pageable"], t["two streams"]));
 }
 // %%
+D2L_CELL("d2l/overlap", Overlap);
 
 Mlp RandomMlp(const Cell& cell, Device home) {
   const int batch = cell.BySize(1024, 4096, 16384);
@@ -278,6 +284,7 @@ void Graph(Cell& cell) {
              OneDeviceOr(AtWork(timeline)));
 }
 // %%
+D2L_CELL("002/two-device-graph", Graph);
 
 // %% d2l/streams, measured
 void Streams(Cell& cell) {
@@ -317,6 +324,7 @@ void Streams(Cell& cell) {
       WhyNotFull(device, t["large, one stream"], t["large, four"], 8));
 }
 // %%
+D2L_CELL("d2l/streams", Streams);
 
 // %% d2l/size-sweep, measured
 // Enough products for ten milliseconds or so on a core, unless a queue has no
@@ -353,21 +361,7 @@ void SizeSweep(Cell& cell) {
              SureFrom("n", sweep, kGain), why);
 }
 // %%
-
-[[maybe_unused]] const bool registered =
-    RegisterLesson({3,
-                    "auto_parallelism",
-                    2,
-                    {{"000/In2", In2},
-                     {"000/In3", In3},
-                     {"000/In6", In6},
-                     {"000/In7", In7},
-                     {"d2l/mm-4000", Mm4000},
-                     {"d2l/overlap", Overlap},
-                     {"002/two-device-graph", Graph},
-                     {"d2l/streams", Streams},
-                     {"d2l/size-sweep", SizeSweep},
-                     {"d2l/random-dag", RandomDag}}});
+D2L_CELL("d2l/size-sweep", SizeSweep);
 
 }  // namespace
 }  // namespace d2l::auto_parallelism

@@ -1,5 +1,5 @@
-// Tests the lesson as a program: results, ids and exit code on one, two and
-// three devices, and the code that it prints. No test checks its speed.
+// Tests what is special to this lesson. Those of every chapter are in
+// common/lesson/testing/chapter_tests.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,12 +17,6 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-const TestedLesson& Tested() {
-  static const auto& lesson =
-      *new TestedLesson(ListedLesson("auto_parallelism"));
-  return lesson;
-}
 
 // Neither launch blocking nor a queue of one may change a result.
 const LessonRun& OneDevice() {
@@ -44,21 +38,6 @@ std::string Reason(const LessonRun& run, const std::string& id, int claim) {
            claimed["reason"].get<std::string>();
   }
   return "";
-}
-
-TEST(Lesson, IsRightOnOneDevice) {
-  ExpectRightResults(OneDevice());
-  ExpectCellsAsListed(Tested(), OneDevice());
-}
-
-TEST(Lesson, IsRightOnTwoDevices) {
-  ExpectRightResults(TwoDevices());
-  ExpectCellsAsListed(Tested(), TwoDevices());
-}
-
-TEST(Lesson, IsRightOnThreeDevices) {
-  ExpectRightResults(ThreeDevices());
-  ExpectCellsAsListed(Tested(), ThreeDevices());
 }
 
 // Every claim about two devices gives this reason, unless it is other programs.
@@ -105,21 +84,6 @@ TEST(Lesson, ShowsGraphTimelineAndCurve) {
                                               "one more, of 8 operations"}));
   }
 }
-
-TEST(Lesson, PrintsItsSourceByteForByte) { ExpectSourcePrinted(Tested()); }
-
-TEST(Lesson, KeepsToEightyColumns) {
-  for (const LessonRun* run : {&OneDevice(), &TwoDevices(), &ThreeDevices()}) {
-    ExpectEightyColumns(*run);
-  }
-}
-
-TEST(Lesson, RunsOneCellByAnyOfItsIds) {
-  ExpectOneCellByAnyId(Tested(), Tested().cells[0]);
-  ExpectOneCellByAnyId(Tested(), Tested().cells[1]);
-}
-
-TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
 
 TEST(Benchmarks, AnAbsentDeviceIsSkippedWithItsName) {
   ExpectBenchmarkSkipped(Tested(), "In6.*device:cuda", "cuda:0");

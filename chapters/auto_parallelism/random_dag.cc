@@ -193,5 +193,6 @@ void RandomDag(Cell& cell) {
       blocking.AllEqual(Say("both on one stream")));
 }
 // %%
+D2L_CELL("d2l/random-dag", RandomDag);
 
 }  // namespace d2l::auto_parallelism

@@ -1,7 +1,5 @@
 // The programs of the cells as benchmarks, at the course's size.
 
-#include <benchmark/benchmark.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "chapters/hybrid_programming/programs.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
-#include "common/lesson/testing/benchmark_devices.h"
 
 namespace d2l::hybrid_programming {
 namespace {
@@ -26,7 +24,7 @@ bool BenchmarkText(const std::string& name, const char* level) {
   return BenchmarkHost(name, kCalls, [level] {
     const absl::StatusOr<int (*)()> evoke = CompileText(EvokeStr(), level);
     if (!evoke.ok()) throw std::runtime_error(evoke.status().ToString());
-    return Loop(kCalls, [run = *evoke] { benchmark::DoNotOptimize(run()); });
+    return Loop(kCalls, [run = *evoke] { KeepValue(run()); });
   });
 }
 

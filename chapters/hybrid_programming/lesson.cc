@@ -110,6 +110,7 @@ void In1(Cell& cell) {
   JudgeFusion(cell, device, t, n);
 }
 // %%
+D2L_CELL("000/In1", In1);
 
 // Prints which framework is imperative, symbolic or hybrid.
 void PrintFrameworks() {
@@ -209,6 +210,7 @@ void C2(Cell& cell) {
   PrintFrameworks();
 }
 // %%
+D2L_CELL("001/c2", C2);
 
 // figures: by length; one by one, in strips, and as generated C++ if possible.
 void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
@@ -269,6 +271,7 @@ void FusedChain(Cell& cell) {
   JudgeChains(cell, figures, no_cpp);
 }
 // %%
+D2L_CELL("d2l/fused-chain", FusedChain);
 
 // Prints a line: the cost of compiling, the time that it saves per call, and
 // the number of calls after which it has paid.
@@ -356,20 +359,7 @@ void BreakEven(Cell& cell) {
                             : Say("No generated C++: %s.", no_cpp));
 }
 // %%
-
-[[maybe_unused]] const bool registered =
-    RegisterLesson({1,
-                    "hybrid_programming",
-                    1,
-                    {{"000/In1", In1},
-                     {"001/c2", C2},
-                     {"d2l/mlp-program", MlpProgram},
-                     {"d2l/hybridize-mlp", HybridizeMlp},
-                     {"d2l/width-sweep", WidthSweep},
-                     {"d2l/fused-chain", FusedChain},
-                     {"d2l/break-even", BreakEven},
-                     {"d2l/hybridize-save", HybridizeSave},
-                     {"d2l/hybridnet", ThreeSurprises}}});
+D2L_CELL("d2l/break-even", BreakEven);
 
 }  // namespace
 }  // namespace d2l::hybrid_programming

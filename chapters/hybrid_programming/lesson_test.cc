@@ -1,5 +1,5 @@
-// Tests the lesson as a program: results, ids and exit code on one, two and
-// three devices, and the code that it prints. No test checks its speed.
+// Tests what is special to this lesson. Those of every chapter are in
+// common/lesson/testing/chapter_tests.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,31 +16,9 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const TestedLesson& Tested() {
-  static const auto& lesson = *[] {
-    auto* made = new TestedLesson(ListedLesson("hybrid_programming"));
-    for (TestedCell& cell : made->cells) cell.on_host = cell.id == "001/c2";
-    return made;
-  }();
-  return lesson;
-}
-
 const LessonRun& OnOneDevice() {
   return RunLesson(Tested(), {"--devices=cpu:0"});
 }
-
-TEST(Lesson, ResultsAreRight) {
-  for (const char* devices :
-       {"--devices=cpu:0", "--devices=cpu:0,cpu:1,cpu:2"}) {
-    const LessonRun& run = RunLesson(Tested(), {devices});
-    ExpectRightResults(run);
-    ExpectCellsAsListed(Tested(), run);
-    ExpectEightyColumns(run);
-    ExpectShortCells(run);
-  }
-}
-
-TEST(Lesson, ShowsItsCode) { ExpectSourcePrinted(Tested()); }
 
 TEST(Lesson, CompilersLeaveTheConstantOfTheText) {
   const std::string& output = OnOneDevice().output;
@@ -89,8 +67,6 @@ TEST(Lesson, NeedsNoCompiler) {
   EXPECT_THAT(run.output, HasSubstr("No generated C++: there is no C++"));
   EXPECT_THAT(run.output, Not(HasSubstr("ERROR")));
 }
-
-TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
 
 }  // namespace
 }  // namespace d2l

@@ -60,6 +60,7 @@ void MlpProgram(Cell& cell) {
                      FormatBytes(last.peak_bytes)));
 }
 // %%
+D2L_CELL("d2l/mlp-program", MlpProgram);
 
 namespace {
 
@@ -124,6 +125,7 @@ void HybridizeMlp(Cell& cell) {
   JudgeNetwork(cell, t, ir::CountOperations(net.traced()), n);
 }
 // %%
+D2L_CELL("d2l/hybridize-mlp", HybridizeMlp);
 
 // %% d2l/width-sweep, measured
 void WidthSweep(Cell& cell) {
@@ -163,6 +165,7 @@ void WidthSweep(Cell& cell) {
              Less(gains.back(), gains.front(), kClearly), why);
 }
 // %%
+D2L_CELL("d2l/width-sweep", WidthSweep);
 
 namespace {
 
@@ -239,6 +242,7 @@ void HybridizeSave(Cell& cell) {
                  : absl::StrCat(OtherProgram(), " ", other.failure, "."));
 }
 // %%
+D2L_CELL("d2l/hybridize-save", HybridizeSave);
 
 namespace {
 
@@ -302,5 +306,6 @@ void ThreeSurprises(Cell& cell) {
                      frozen == first ? "0 of 2" : "2 of 2"));
 }
 // %%
+D2L_CELL("d2l/hybridnet", ThreeSurprises);
 
 }  // namespace d2l::hybrid_programming

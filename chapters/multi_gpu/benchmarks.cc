@@ -1,7 +1,5 @@
 // The cells' programs as benchmarks, at the course's size.
 
-#include <benchmark/benchmark.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,7 +12,7 @@
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
 #include "common/d2l.h"
-#include "common/lesson/testing/benchmark_devices.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/parallel/nccl/nccl.h"
 
 namespace d2l::multi_gpu {

@@ -98,26 +98,12 @@ double SimulatedOverLink(AllReduceAlgorithm algorithm, double bytes,
                          double star_of_an_eighth, double star);
 
 // training.cc
-void LeNetScratch(Cell& cell);
-void C2(Cell& cell);
-void ResNet18(Cell& cell);
-void Forgotten(Cell& cell);
-void Straggler(Cell& cell);
 
 // communication.cc
-void ThreeSplits(Cell& cell);
-void AllReduceCell(Cell& cell);
-void OverlapLink(Cell& cell);
-void ParameterServer(Cell& cell);
-void KeyValueStore(Cell& cell);
 
 // memory.cc
-void Shards(Cell& cell);
-void Recompute(Cell& cell);
 
 // machines.cc
-void Networks(Cell& cell);
-void SeveralMachines(Cell& cell);
 
 }  // namespace d2l::multi_gpu
 

@@ -427,5 +427,10 @@ void KeyValueStore(Cell& cell) {
              Counted(equal == n, "needs all", Say("%d of %d", equal, n)));
 }
 // %%
+D2L_CELL("d2l/key-value-store", KeyValueStore);
+D2L_CELL("d2l/parameter-server", ParameterServer);
+D2L_CELL("d2l/overlap-link", OverlapLink);
+D2L_CELL("d2l/allreduce", AllReduceCell);
+D2L_CELL("d2l/three-splits", ThreeSplits);
 
 }  // namespace d2l::multi_gpu

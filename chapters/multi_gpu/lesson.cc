@@ -128,6 +128,7 @@ void In9(Cell& cell) {
   cell.Check(mine.size() == Devices().size(), "a row for each device");
 }
 // %%
+D2L_CELL("000/In9", In9);
 
 // %% 000/In10
 void In10(Cell& cell) {
@@ -142,6 +143,7 @@ void In10(Cell& cell) {
   cell.Check(nn::NumParameters(net) == 11, "the number of parameters");
 }
 // %%
+D2L_CELL("000/In10", In10);
 
 // %% 000/In11
 // A layer on all devices, or on those of these numbers.
@@ -180,6 +182,9 @@ void In11(Cell& cell) {
               Devices()[last].device.ToString(),
               absl::StrCat(restricted.devices().size())));
 }
+// %%
+D2L_CELL("000/In11", In11);
+
 // %% 001/c12, 001/c13, 001/c14
 nn::Linear NewLinear() { return {10, 1, TryGpu()}; }
 
@@ -217,6 +222,9 @@ void C12(Cell& cell) {
       Counted(!loaded.ok() && known == 0, "loading needs both",
               absl::StrCat(known)));
 }
+// %%
+D2L_CELL("001/c12", C12);
+
 // %% 001/c13
 // Saves the layer that is wrapped.
 absl::Status LoadModule(DataParallel& net, nn::Linear& new_net) {
@@ -235,6 +243,9 @@ void C13(Cell& cell) {
              Counted(loaded.ok() && equal == 2, BitForBitOr(loaded),
                      Say("%d of %d", equal, 2)));
 }
+// %%
+D2L_CELL("001/c13", C13);
+
 // %% 001/c14
 // Wraps the new layer, too.
 absl::Status LoadWrapped(const DataParallel& net, DataParallel& new_net) {
@@ -257,31 +268,7 @@ void C14(Cell& cell) {
                      Say("%d of %d", equal, 2 * devices)));
 }
 // %%
-
-[[maybe_unused]] const bool registered =
-    RegisterLesson({4,
-                    "multi_gpu",
-                    2,
-                    {{"000/In9", In9},
-                     {"000/In10", In10},
-                     {"000/In11", In11},
-                     {"001/c12", C12},
-                     {"001/c13", C13},
-                     {"001/c14", C14},
-                     {"d2l/three-splits", ThreeSplits},
-                     {"d2l/allreduce", AllReduceCell},
-                     {"d2l/lenet-scratch", LeNetScratch},
-                     {"002/c2", C2},
-                     {"d2l/resnet18", ResNet18},
-                     {"d2l/forgotten-allreduce", Forgotten},
-                     {"d2l/straggler", Straggler},
-                     {"d2l/overlap-link", OverlapLink},
-                     {"d2l/shards", Shards},
-                     {"d2l/recompute", Recompute},
-                     {"d2l/parameter-server", ParameterServer},
-                     {"d2l/networks", Networks},
-                     {"d2l/key-value-store", KeyValueStore},
-                     {"d2l/several-machines", SeveralMachines}}});
+D2L_CELL("001/c14", C14);
 
 }  // namespace
 }  // namespace d2l::multi_gpu

@@ -1,5 +1,5 @@
-// Tests the lesson as a program: results, ids and exit code on one, two and
-// three devices, and the code that it prints. No test checks its speed.
+// Tests what is special to this lesson. Those of every chapter are in
+// common/lesson/testing/chapter_tests.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,27 +14,9 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-const TestedLesson& Tested() {
-  static const auto& lesson = *new TestedLesson(ListedLesson("multi_gpu"));
-  return lesson;
-}
-
 const LessonRun& OnTwoDevices() {
   return RunLesson(Tested(), {"--devices=cpu:0,cpu:1"});
 }
-
-TEST(Lesson, ResultsAreRight) {
-  for (const char* devices : {"--devices=cpu:0", "--devices=cpu:0,cpu:1",
-                              "--devices=cpu:0,cpu:1,cpu:2"}) {
-    const LessonRun& run = RunLesson(Tested(), {devices});
-    ExpectRightResults(run);
-    ExpectCellsAsListed(Tested(), run);
-    ExpectEightyColumns(run);
-    ExpectShortCells(run);
-  }
-}
-
-TEST(Lesson, ShowsItsCode) { ExpectSourcePrinted(Tested()); }
 
 TEST(Lesson, ShowsWhichDeviceIsBusy) {
   const std::string& output = OnTwoDevices().output;
@@ -113,8 +95,6 @@ TEST(Lesson, ReplicasStayEqualOnlyWithTheAllReduce) {
                                 "apart."));
   EXPECT_THAT(output, HasSubstr("HOLDS  Without it they are"));
 }
-
-TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
 
 TEST(Benchmarks, AnAbsentDeviceIsSkippedWithItsName) {
   ExpectBenchmarkSkipped(Tested(), "straggler_Even.*devices:cpu", "cpu:1");

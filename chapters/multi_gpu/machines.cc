@@ -241,6 +241,9 @@ void Networks(Cell& cell) {
                      Say("without the copies %.0f", right[1]),
                      Say("%.0f of 10", right[0])));
 }
+// %%
+D2L_CELL("d2l/networks", Networks);
+
 // %% d2l/several-machines, measured
 void SeveralMachines(Cell& cell) {
   const std::int64_t n = cell.BySize(1 << 18, 1 << 22, 1 << 24);
@@ -297,5 +300,6 @@ void SeveralMachines(Cell& cell) {
       Say("Star's transfers take turns. The split's share cores and memory."));
 }
 // %%
+D2L_CELL("d2l/several-machines", SeveralMachines);
 
 }  // namespace d2l::multi_gpu

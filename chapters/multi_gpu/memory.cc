@@ -252,5 +252,7 @@ void Recompute(Cell& cell) {
                  Median(t["kept"]), Median(t["computed again"])));
 }
 // %%
+D2L_CELL("d2l/recompute", Recompute);
+D2L_CELL("d2l/shards", Shards);
 
 }  // namespace d2l::multi_gpu

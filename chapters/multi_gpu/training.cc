@@ -304,5 +304,10 @@ void Straggler(Cell& cell) {
              OneDeviceOr(why));
 }
 // %%
+D2L_CELL("d2l/straggler", Straggler);
+D2L_CELL("d2l/forgotten-allreduce", Forgotten);
+D2L_CELL("d2l/resnet18", ResNet18);
+D2L_CELL("002/c2", C2);
+D2L_CELL("d2l/lenet-scratch", LeNetScratch);
 
 }  // namespace d2l::multi_gpu

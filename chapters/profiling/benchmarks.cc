@@ -1,7 +1,5 @@
 // The programs of the lesson's cells as benchmarks, at the course's size.
 
-#include <benchmark/benchmark.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +15,8 @@
 #include "chapters/profiling/product_ladder.h"
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/host_library.h"
-#include "common/lesson/testing/benchmark_devices.h"
 
 namespace d2l::profiling {
 namespace {
@@ -44,7 +42,7 @@ bool BenchmarkOnTheHost(const std::string& name, int n, int products) {
       name, products,
       [=] {
         return [=, x = HostRandn(std::int64_t{n} * n)] {
-          benchmark::DoNotOptimize(HostProducts(x, x, n, products));
+          KeepValue(HostProducts(x, x, n, products));
         };
       },
       Flop(n, products));
@@ -87,16 +85,15 @@ MakeHostWork Bursts(int burst) {
       word = word * 6364136223846793005 + 1442695040888963407;  // Knuth's
       number = word;
     }
-    return [burst, x = std::move(x)] {
-      benchmark::DoNotOptimize(SumBursts(x, burst, 1 << 12));
-    };
+    return
+        [burst, x = std::move(x)] { KeepValue(SumBursts(x, burst, 1 << 12)); };
   };
 }
 
 MakeHostWork Chain(int chains) {
   return [chains] {
     return [chains, x = std::vector<float>(4096, 1)] {
-      benchmark::DoNotOptimize(Product(x, chains));
+      KeepValue(Product(x, chains));
     };
   };
 }
@@ -130,8 +127,7 @@ MakeHostWork LargeOnes(bool branch) {
       number = static_cast<std::uint8_t>(word >> 24);
     }
     return [branch, x = std::move(x)] {
-      benchmark::DoNotOptimize(branch ? SumOfLarge(x)
-                                      : SumOfLargeUnbranched(x));
+      KeepValue(branch ? SumOfLarge(x) : SumOfLargeUnbranched(x));
     };
   };
 }
@@ -199,7 +195,7 @@ MakeHostWork Reads(int at_a_time) {
                   [] {
                     return [chase = std::make_shared<PointerChase>(
                                 std::int64_t{1} << 26, /*seed=*/1)] {
-                      benchmark::DoNotOptimize(chase->Walk(1000));
+                      KeepValue(chase->Walk(1000));
                     };
                   }),
     BenchmarkHost("BM_d2l_hw_bandwidth_Alone_Host", 1 << 12, Bursts(1)),

@@ -178,6 +178,7 @@ void Bandwidth(Cell& cell) {
                  Each(alone["L1 cache"].completion, count)));
 }
 // %%
+D2L_CELL("d2l/hw-bandwidth", Bandwidth);
 
 // %% d2l/hw-chains, measured
 void Chains(Cell& cell) {
@@ -210,6 +211,7 @@ void Chains(Cell& cell) {
                  Each(sweep[2].completion, 4096 * times)));
 }
 // %%
+D2L_CELL("d2l/hw-chains", Chains);
 
 // %% d2l/hw-branches, measured
 void Branches(Cell& cell) {
@@ -239,6 +241,7 @@ void Branches(Cell& cell) {
           Each(t[0].completion, 2 * half), Each(t[1].completion, 2 * half)));
 }
 // %%
+D2L_CELL("d2l/hw-branches", Branches);
 
 // %% d2l/hw-false-sharing, measured
 void FalseSharing(Cell& cell) {
@@ -282,6 +285,7 @@ void FalseSharing(Cell& cell) {
                 Took(near[0]), Took(far[0]), Took(near[1]), Took(far[1])));
 }
 // %%
+D2L_CELL("d2l/hw-false-sharing", FalseSharing);
 
 // %% d2l/hw-precision, measured
 void Precision(Cell& cell) {
@@ -322,6 +326,7 @@ void Precision(Cell& cell) {
            "in 32 bits"));
 }
 // %%
+D2L_CELL("d2l/hw-precision", Precision);
 
 std::int64_t LargeBytes(const Cell& cell) {
   constexpr std::int64_t kMiB = 1 << 20;

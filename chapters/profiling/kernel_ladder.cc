@@ -143,5 +143,6 @@ void KernelLadder(Cell& cell) {
           bytes[3], bytes[2], bytes[1]));
 }
 // %%
+D2L_CELL("d2l/kernel-ladder", KernelLadder);
 
 }  // namespace d2l::profiling

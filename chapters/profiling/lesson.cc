@@ -91,6 +91,7 @@ void QuietMachine(Cell& cell) {
                                 : Say(" The machine was not quiet before.")));
 }
 // %%
+D2L_CELL("003/c1", QuietMachine);
 
 // %% 003/c2, measured
 void FirstProfile(Cell& cell) {
@@ -125,6 +126,7 @@ void FirstProfile(Cell& cell) {
   cell.Show(Timeline(prof.profile()).Draw("timeline"));
 }
 // %%
+D2L_CELL("003/c2", FirstProfile);
 
 // %% 003/c12, measured
 void LargeOnTheHost(Cell& cell) {
@@ -149,6 +151,7 @@ void LargeOnTheHost(Cell& cell) {
                   1e-3);
 }
 // %%
+D2L_CELL("003/c12", LargeOnTheHost);
 
 // %% 003/c16, measured
 void LargeOnTheDevice(Cell& cell) {
@@ -190,6 +193,7 @@ void LargeOnTheDevice(Cell& cell) {
           GetDeviceInfo(device).Describe(), FormatFactor(tiny.value.median)));
 }
 // %%
+D2L_CELL("003/c16", LargeOnTheDevice);
 
 // The time of a load, by how much memory the program goes through; with a line
 // at each cache's size, from /sys.
@@ -232,6 +236,7 @@ void Latencies(Cell& cell) {
   cell.Show(LatencyPlot(options));
 }
 // %%
+D2L_CELL("d2l/latencies", Latencies);
 
 // %% d2l/kernel-requests, measured
 void KernelRequests(Cell& cell) {
@@ -264,6 +269,7 @@ void KernelRequests(Cell& cell) {
              Less(by_columns, by_rows, kClearly));
 }
 // %%
+D2L_CELL("d2l/kernel-requests", KernelRequests);
 
 // %% d2l/roofline
 // PeaksOf, BoundOf: common/profiler/peaks.cc
@@ -324,35 +330,7 @@ void Roofline(Cell& cell) {
       PeaksOf(device).ToText(device.ToString()));
 }
 // %%
-
-[[maybe_unused]] const bool registered =
-    RegisterLesson({5,
-                    "profiling",
-                    1,
-                    {{"003/c1", QuietMachine},
-                     {"003/c2", FirstProfile},
-                     {"003/c5", SmallOnTheHost},
-                     {"003/c9", SmallOnTheDevice},
-                     {"003/c12", LargeOnTheHost},
-                     {"003/c16", LargeOnTheDevice},
-                     {"003/c18", OneByOne},
-                     {"003/c20", FalseVectorisation},
-                     {"003/c21", Reuse},
-                     {"d2l/latencies", Latencies},
-                     {"d2l/hw-bandwidth", Bandwidth},
-                     {"d2l/hw-chains", Chains},
-                     {"d2l/hw-vectors", Vectors},
-                     {"d2l/hw-branches", Branches},
-                     {"d2l/hw-cache-starvation", CacheStarvation},
-                     {"d2l/hw-false-sharing", FalseSharing},
-                     {"d2l/product-ladder", ProductLadder},
-                     {"d2l/hw-precision", Precision},
-                     {"d2l/hw-packets", Packets},
-                     {"d2l/hw-storage", StorageQueue},
-                     {"d2l/kernel-requests", KernelRequests},
-                     {"d2l/kernel-ladder", KernelLadder},
-                     {"d2l/roofline", Roofline},
-                     {"003/summary", ThreeQuestions}}});
+D2L_CELL("d2l/roofline", Roofline);
 
 }  // namespace
 }  // namespace d2l::profiling

@@ -1,5 +1,5 @@
-// Tests the lesson as a program: results, ids and exit code on one, two and
-// three devices, and the code that it prints. No test checks its speed.
+// Tests what is special to this lesson. Those of every chapter are in
+// common/lesson/testing/chapter_tests.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,17 +21,8 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-const TestedLesson& Tested() {
-  static const auto& lesson = *new TestedLesson(ListedLesson("profiling"));
-  return lesson;
-}
-
 const LessonRun& OneDevice() {
   return RunLesson(Tested(), {"--devices=cpu:0"});
-}
-// Neither launch blocking nor a queue of one may change a result.
-const LessonRun& TwoDevices() {
-  return RunLesson(Tested(), {"--devices=cpu:0,cpu:1", "--launch_blocking"});
 }
 
 Json Cell(const LessonRun& run, const std::string& id) {
@@ -39,22 +30,6 @@ Json Cell(const LessonRun& run, const std::string& id) {
     if (cell["id"] == id) return cell;
   }
   return {};
-}
-
-TEST(Lesson, IsRightOnOneDevice) {
-  ExpectRightResults(OneDevice());
-  ExpectCellsAsListed(Tested(), OneDevice());
-}
-
-TEST(Lesson, IsRightOnTwoDevices) {
-  ExpectRightResults(TwoDevices());
-  ExpectCellsAsListed(Tested(), TwoDevices());
-}
-
-TEST(Lesson, IsRightOnThreeDevices) {
-  const LessonRun& run = RunLesson(
-      Tested(), {"--devices=cpu:0,cpu:1,cpu:2", "--max_queued_operations=1"});
-  ExpectRightResults(run);
 }
 
 TEST(Lesson, PrintsPyTorchsColumnsWithVerbose) {
@@ -145,18 +120,6 @@ TEST(Lesson, WritesATraceAndAPage) {
   std::filesystem::remove(trace);
   std::filesystem::remove(page);
 }
-
-TEST(Lesson, PrintsItsSourceByteForByte) { ExpectSourcePrinted(Tested()); }
-
-TEST(Lesson, KeepsToEightyColumns) { ExpectEightyColumns(OneDevice()); }
-
-TEST(Lesson, KeepsItsCellsShort) { ExpectShortCells(OneDevice()); }
-
-TEST(Lesson, RunsOneCellByAnyOfItsIds) {
-  ExpectOneCellByAnyId(Tested(), Tested().cells[2]);
-}
-
-TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
 
 TEST(Benchmarks, AnAbsentDeviceIsSkippedWithItsName) {
   ExpectBenchmarkSkipped(Tested(), "c9.*device:cuda", "cuda:0");

@@ -139,5 +139,6 @@ void Packets(Cell& cell) {
   }
 }
 // %%
+D2L_CELL("d2l/hw-packets", Packets);
 
 }  // namespace d2l::profiling

@@ -279,6 +279,7 @@ void ProductLadder(Cell& cell) {
              Say("%s and %s.", Took(t["vectors"]), Took(t["packed tiles"])));
 }
 // %%
+D2L_CELL("d2l/product-ladder", ProductLadder);
 
 }  // namespace d2l::profiling
 

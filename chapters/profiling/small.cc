@@ -183,6 +183,7 @@ void SmallOnTheHost(Cell& cell) {
   JudgeRepeats(cell, x, count);
 }
 // %%
+D2L_CELL("003/c5", SmallOnTheHost);
 
 // %% 003/c9, measured
 // RunProfiled: chapters/profiling/profiled_runs.cc
@@ -214,5 +215,6 @@ void SmallOnTheDevice(Cell& cell) {
              Faster(t["host"], t["device"], kClearly), work);
 }
 // %%
+D2L_CELL("003/c9", SmallOnTheDevice);
 
 }  // namespace d2l::profiling

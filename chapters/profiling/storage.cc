@@ -117,5 +117,6 @@ void StorageQueue(Cell& cell) {
   }
 }
 // %%
+D2L_CELL("d2l/hw-storage", StorageQueue);
 
 }  // namespace d2l::profiling

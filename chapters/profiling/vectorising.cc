@@ -34,6 +34,7 @@ void OneByOne(Cell& cell) {
                  GetDeviceInfo(device).Describe()));
 }
 // %%
+D2L_CELL("003/c18", OneByOne);
 
 // %% 003/c20, measured
 void FalseVectorisation(Cell& cell) {
@@ -65,6 +66,7 @@ void FalseVectorisation(Cell& cell) {
              rows_cost("filled on the device"));
 }
 // %%
+D2L_CELL("003/c20", FalseVectorisation);
 
 // %% 003/c21, measured
 void Reuse(Cell& cell) {
@@ -98,6 +100,7 @@ void Reuse(Cell& cell) {
                  Took(t["loop"])));
 }
 // %%
+D2L_CELL("003/c21", Reuse);
 
 namespace {
 
@@ -201,5 +204,6 @@ void ThreeQuestions(Cell& cell) {
       Less(of_tensor, of_list, kClearly), Took(of_tensor, of_list));
 }
 // %%
+D2L_CELL("003/summary", ThreeQuestions);
 
 }  // namespace d2l::profiling

@@ -168,6 +168,7 @@ void Vectors(Cell& cell) {
           Took(wide["memory"]), Took(one["memory"])));
 }
 // %%
+D2L_CELL("d2l/hw-vectors", Vectors);
 
 namespace {
 
@@ -233,6 +234,7 @@ void CacheStarvation(Cell& cell) {
           Took(much["memory"]), Took(much["cache"])));
 }
 // %%
+D2L_CELL("d2l/hw-cache-starvation", CacheStarvation);
 
 }  // namespace d2l::profiling
 

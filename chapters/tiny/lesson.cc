@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "chapters/tiny/programs.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::tiny {
 namespace {
 
+// %% tiny/add
+Tensor PlusOne(const Tensor& x) { return x + 1; }
 // %% tiny/add, measured
 void Add(Cell& cell) {
   const std::int64_t n = cell.BySize(100'000, 1'000'000, 100'000'000);
@@ -27,9 +29,12 @@ void Add(Cell& cell) {
              Say("Enqueueing an operation takes as long as this one."));
 }
 // %%
+D2L_CELL("tiny/add", Add);
 
-[[maybe_unused]] const bool registered =
-    RegisterLesson({6, "tiny", 1, {{"tiny/add", Add}}});
+[[maybe_unused]] const bool benchmark =
+    BenchmarkWork("BM_tiny_add_PlusOne", /*items=*/1, [](Device device) {
+      return [x = Ones({1'000'000}, device)] { PlusOne(x); };
+    });
 
 }  // namespace
 }  // namespace d2l::tiny

@@ -1,7 +1,7 @@
 """d2l_chapter: the targets of a chapter. d2l_lesson: those of one lesson.cc."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
-load("//tests:test.bzl", "d2l_benchmarks")
+load("//chapters:chapters.bzl", "CHAPTERS")
 
 # The includes of most lessons.
 _DEPS = [
@@ -14,32 +14,52 @@ _DEPS = [
     "@com_google_absl//absl/strings:str_format",
 ]
 
-def d2l_chapter(name, more_srcs = [], shown_srcs = [], deps = [], test_size = "medium"):
+def d2l_chapter(
+        name,
+        more_srcs = [],
+        shown_srcs = [],
+        deps = [],
+        runs = ["--devices=cpu:0", "--devices=cpu:0,cpu:1,cpu:2"],
+        differences = [],
+        test_size = "medium"):
     """A chapter: its lesson, its benchmarks and the test of both.
 
-    Makes what d2l_lesson makes of lesson.cc; benchmarks of benchmarks.cc, which
-    times the lesson's programs; and NAME_test of lesson_test.cc.
+    Makes what d2l_lesson makes of lesson.cc; benchmarks, the program that times
+    what its sources register (cell/benchmark.h); and NAME_test, which has the
+    tests of every chapter (testing/chapter_tests.cc) and those of
+    lesson_test.cc, if there is one.
 
     Args:
       name: of the lesson's program; "lesson" in every chapter.
       more_srcs: as d2l_lesson's.
       shown_srcs: as d2l_lesson's.
       deps: of the lesson, besides the usual.
+      runs: the flags of the test's runs, separated by spaces.
+      differences: TestedLesson::differences.
       test_size: of the test.
     """
+    chapter = native.package_name().split("/")[-1]
+    chapters = CHAPTERS.keys()
     d2l_lesson(
         name = name,
         src = "lesson.cc",
+        chapter = chapter,
+        devices = CHAPTERS.get(chapter, 1),
         more_srcs = more_srcs,
+        # A chapter that is not listed comes last.
+        number = 1 + (chapters.index(chapter) if chapter in chapters else len(chapters)),
         shown_srcs = shown_srcs,
-        visibility = ["//:__pkg__"],
+        visibility = [
+            "//:__pkg__",
+            "//tests:__pkg__",
+        ],
         deps = deps + _DEPS,
     )
-    d2l_benchmarks(
+    cc_binary(
         name = "benchmarks",
-        srcs = ["benchmarks.cc"],
+        testonly = True,
         visibility = ["//chapters:__pkg__"],
-        deps = _DEPS + [
+        deps = [
             ":%s_cells" % name,
             "//common/lesson:benchmark_main",
         ],
@@ -47,14 +67,21 @@ def d2l_chapter(name, more_srcs = [], shown_srcs = [], deps = [], test_size = "m
     cc_test(
         name = name + "_test",
         size = test_size,
-        srcs = ["lesson_test.cc"],
+        srcs = native.glob(["lesson_test.cc"]),
         data = ["lesson.cc"] + more_srcs + shown_srcs + [
             ":benchmarks",
             ":" + name,
             "//chapters:cells.json",
         ],
+        # For common/lesson/testing/lesson_testing.h.
+        env = {
+            "D2L_CHAPTER": chapter,
+            "D2L_RUNS": ";".join(runs),
+            "D2L_DIFFERENCES": ";".join(differences),
+        },
         deps = [
             "//common/base",
+            "//common/lesson:chapter_tests",
             "//common/lesson:lesson_testing",
             "@com_google_absl//absl/strings",
             "@com_google_googletest//:gtest_main",
@@ -62,15 +89,18 @@ def d2l_chapter(name, more_srcs = [], shown_srcs = [], deps = [], test_size = "m
         ],
     )
 
-    # For //chapters:cells_test.
+    # For the list of cells, in //chapters.
     native.exports_files(
-        ["README.md"],
+        ["lesson.md"],
         visibility = ["//chapters:__pkg__"],
     )
 
 def d2l_lesson(
         name,
         src,
+        chapter,
+        number,
+        devices,
         more_srcs = [],
         shown_srcs = [],
         deps = [],
@@ -85,6 +115,9 @@ def d2l_lesson(
     Args:
       name: of the program; "lesson" in every chapter.
       src: the lesson.cc. Its texts are beside it: lesson.md, lesson.zh.md.
+      chapter: Lesson::name (text/lesson.h).
+      number: in the course.
+      devices: how many the lesson uses.
       more_srcs: more files of the lesson, which may hold cells.
       shown_srcs: files that --code shows and others compile.
       deps: of the lesson.cc, besides common/lesson:cell and :text.
@@ -97,7 +130,8 @@ def d2l_lesson(
         name = embedded,
         srcs = [src] + more_srcs + shown_srcs + native.glob([stem + ".md", stem + ".zh.md"]),
         outs = [embedded + ".cc"],
-        cmd = "python3 -B $(location //common/lesson:text/embed_lesson.py) $(SRCS) > $@",
+        cmd = "python3 -B $(location //common/lesson:text/embed_lesson.py) " +
+              "%d %s %d $(SRCS) > $@" % (number, chapter, devices),
         tools = [
             "//common/lesson:text/embed_lesson.py",
             "//tools:course_texts",
@@ -117,6 +151,7 @@ def d2l_lesson(
             "train/*.cc",
             stem + ".md",
             "*.zh.md",
+            "README.md",
         ]),
         visibility = ["//chapters:__pkg__"],
         **kwargs

@@ -139,15 +139,6 @@ class Program(unittest.TestCase):
         self.assertIn("async_computation", names)
         self.assertEqual(len(names), len(set(names)))
 
-    def test_the_three_columns_name_cells(self):
-        with open(os.path.join(HERE, "rows.json"), encoding="utf-8") as file:
-            rows = json.load(file)
-        with open(os.path.join(HERE, "../../chapters/cells.json"),
-                  encoding="utf-8") as file:
-            text = file.read()
-        for name in rows:
-            self.assertIn(f'"id": "{name}"', text)
-
     def run_stub(self, text):
         with tempfile.TemporaryDirectory() as folder:
             program = os.path.join(folder, "x", "lesson")

@@ -114,13 +114,25 @@ def timed_lines(printed):
         r"(?m)^(.*?)(?:(?<!each)\s+time)?:\s*(\d+(?:\.\d+)?) ?(sec|s|ms|us)\s*$", printed)}
 
 
+def three_columns(cell, section):
+    """[(label, the course's seconds, PyTorch's, our figure)], None where there is none. The
+    section of lesson.md says which figure is whose: "- Rows: label: name; label: name"."""
+    course = timed_lines(cell["course_printed"])
+    here = timed_lines(cell["pytorch"]["printed"]) if cell["pytorch"] else {}
+    rows = section.facts.get("Rows", "") if section else ""
+    names = dict(row.split(": ", 1) for row in rows.split("; ") if row)
+    return [(label, course.get(label), here.get(label),
+             next((figure for figure in cell["figures"]
+                   if names.get(label) and figure["name"].startswith(names[label])), None))
+            for label in dict.fromkeys([*course, *here])]
+
+
 class Book:
     """Writes the pages of one run to a folder."""
 
     def __init__(self, workspace, out):
         self.workspace = workspace
         self.out = out
-        self.rows = results.json.loads(read(HERE, "rows.json"))
         self.sources = {}  # {(page, language): the source that it shows}
 
     def write(self, name, text):
@@ -198,6 +210,7 @@ class Book:
         to_do = self.exercises(folder, lang)
         timelines = {one["id"]: f"timelines/{one['file']}" for one in lesson["timelines"]}
         printed = {one["id"]: one for one in lesson["pytorch"]["cells"]}
+        sections = course_texts.sections(read(folder, "lesson.md"))
         cells = []
         for cell in lesson["cells"]:
             cell = dict(cell, slug=slug(cell["id"]), pytorch=printed.get(cell["id"]))
@@ -213,7 +226,7 @@ class Book:
                 if not any(file in line for file in files))
             cell["svgs"] = self.svgs(lesson, cell, lang)
             cell["output"] = re.sub(r"\n{3,}", "\n\n", cell["output"]).strip("\n")
-            cell["rows"] = self.three_columns(cell)
+            cell["rows"] = three_columns(cell, sections.get(cell["id"]))
             cells.append(cell)
         lesson["cells"] = cells
         english = course_texts.head(read(folder, "lesson.md"))
@@ -253,20 +266,6 @@ class Book:
                     _("A drawing of what this cell measured. The verdicts, and all figures, "
                       "say it in words and numbers."))))
         return found
-
-    def three_columns(self, cell):
-        """[(label, the course's seconds, PyTorch's, our figure)], None where there is
-        none."""
-        course = timed_lines(cell["course_printed"])
-        here = timed_lines(cell["pytorch"]["printed"]) if cell["pytorch"] else {}
-        names = self.rows.get(cell["id"], {})
-        rows = []
-        for label in dict.fromkeys([*course, *here]):
-            ours = next((figure for figure in cell["figures"]
-                         if names.get(label) and figure["name"].startswith(names[label])),
-                        None)
-            rows.append((label, course.get(label), here.get(label), ours))
-        return rows
 
     def source_page(self, lesson, source, lang):
         """The page with the lesson's whole source, which write_all writes; "" if the file

@@ -42,10 +42,17 @@ ABSL_FLAG(std::string, lang, "",
           "What to speak: en (English) or zh (Chinese). Empty: Chinese if "
           "LC_ALL, LC_MESSAGES or LANG begins with zh.\n"
           "Example: --lang=zh");
-ABSL_FLAG(bool, code, false,
-          "Also print each cell's code: the course's Python, and the C++ that "
-          "runs.\n"
-          "Example: --code");
+ABSL_FLAG(
+    bool, code, false,
+    "Also print each cell's code: the course's Python, and the C++ that "
+    "runs; with --verbose, how it is measured. On a terminal --cell shows "
+    "the C++ without this flag.\n"
+    "Example: --code");
+ABSL_FLAG(
+    bool, no_code, false,
+    "Do not show the C++ program that a cell teaches, which a lesson on a "
+    "terminal does with --cell; //:course does not.\n"
+    "Example: --cell=2.1 --no_code");
 ABSL_FLAG(bool, verbose, false,
           "Also print all figures, with their intervals, and the cells' tables "
           "and larger drawings.\n"
@@ -121,6 +128,7 @@ constexpr const char* kFlags[] = {
     "cell",
     "lang",
     "code",
+    "no_code",
     "verbose",
     "no_predict",
     "require_gpus",
@@ -204,6 +212,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
     options.cells.push_back(std::string(absl::StripAsciiWhitespace(id)));
   }
   options.code = absl::GetFlag(FLAGS_code);
+  options.no_code = absl::GetFlag(FLAGS_no_code);
   options.verbose = absl::GetFlag(FLAGS_verbose);
   options.no_predict = absl::GetFlag(FLAGS_no_predict);
   options.require_gpus = absl::GetFlag(FLAGS_require_gpus);

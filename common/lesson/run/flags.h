@@ -31,6 +31,7 @@ struct LessonOptions {
   Size size = Size::kCourse;
   std::vector<std::string> cells;  // ids or numbers; empty: all
   bool code = false;
+  bool no_code = false;
   bool verbose = false;
   bool no_predict = false;
   int require_gpus = 0;

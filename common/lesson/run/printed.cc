@@ -44,10 +44,11 @@ std::string Apart(const std::string& left, const std::string& right) {
                       "\n");
 }
 
-// `measuring` says whether to print the measuring code too.
-void PrintCode(const NumberedCell& cell, bool measuring) {
+void PrintCode(const NumberedCell& cell, const Detail& detail) {
   const CellText& text = cell.cell->text;
-  if (!text.python.empty()) PrintBlock(Say("The course (Python)"), text.python);
+  if (detail.code && !text.python.empty()) {
+    PrintBlock(Say("The course (Python)"), text.python);
+  }
   const absl::StatusOr<SourceExcerpt> source =
       CellSource(cell.lesson->file, text.id);
   if (source.ok()) {
@@ -59,10 +60,10 @@ void PrintCode(const NumberedCell& cell, bool measuring) {
   }
   const absl::StatusOr<SourceExcerpt> measured =
       CellSource(cell.lesson->file, text.id, CodePart::kMeasured);
-  if (measured.ok()) {
+  if (detail.code && measured.ok()) {
     const std::string where = Say("How it is measured, %s:%d",
                                   std::string(measured->file), measured->line);
-    if (measuring) {
+    if (detail.verbose) {
       PrintBlock(where, measured->text);
     } else {
       std::cout << "\n" << Wrap(where + Say(" (printed with --verbose)"));
@@ -102,7 +103,7 @@ void PrintCellHead(const NumberedCell& cell, const Detail& detail) {
             << Rule()
             << Apart(absl::StrCat(cell.number, "  ", text.title), place) << "\n"
             << Wrap(text.context) << "\n";
-  if (detail.code) PrintCode(cell, detail.verbose);
+  if (detail.code || detail.program) PrintCode(cell, detail);
   if (!text.predict.empty()) {
     std::cout << WrapWords(text.predict, Lead("Predict:"), "", Columns());
   }
@@ -135,7 +136,9 @@ void PrintCellResult(const CellResult& result, const Detail& detail,
   }
   // The other things to see, if the user chose only some cells.
   std::vector<std::string> more;
-  if (detail.chosen && !detail.code) more.push_back(Say("Code: --code"));
+  if (detail.chosen && !detail.code && !detail.program) {
+    more.push_back(Say("Code: --code"));
+  }
   if (detail.chosen && !detail.verbose) {
     more.push_back(Say("Figures: --verbose"));
   }

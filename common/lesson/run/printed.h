@@ -1,6 +1,6 @@
 // The output of a run around that of its cells, on stdout: the head of a
-// lesson; a cell's text and its question, with --code the code; and, after it
-// has run, the verdicts and the conclusion.
+// lesson; a cell's text, its program and its question; and, after it has run,
+// the verdicts and the conclusion.
 //
 // For the thread that runs main().
 
@@ -24,7 +24,8 @@ struct NumberedCell {
 
 // How much is printed: see LessonOptions.
 struct Detail {
-  bool code = false;
+  bool program = false;  // the C++ that the cell teaches
+  bool code = false;     // and the Python, and where it is measured
   bool verbose = false;
   bool chosen = false;  // only some cells: says what else there is to see
 };

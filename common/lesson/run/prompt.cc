@@ -49,9 +49,9 @@ std::optional<std::string> ReadKey(const std::string& prompt) {
 
 }  // namespace
 
-bool CanAsk() {
-  return isatty(STDOUT_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
-}
+bool IsOnTerminal() { return isatty(STDOUT_FILENO) == 1; }
+
+bool CanAsk() { return IsOnTerminal() && tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
 void RestoreTerminal() {
   if (settings_changed != 0) {

@@ -1,4 +1,4 @@
-// Asks the learner for a prediction, on a terminal.
+// What a run shows and asks on a terminal: the learner's prediction.
 //
 // For the thread that runs main(). Only AskForChoice waits for a key.
 
@@ -10,6 +10,9 @@
 #include <vector>
 
 namespace d2l {
+
+// Whether a person reads the output.
+bool IsOnTerminal();
 
 // Whether a person can answer. The system stops a background program that
 // reads.

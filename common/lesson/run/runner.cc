@@ -311,9 +311,12 @@ int LessonMain(int argc, char** argv, Program program) {
   const bool profiled = options->trace || options->html;
   RunProfile recorded(static_cast<int>(tasks->size()),
                       std::max(RunProfile::kMaxCalls, options->trace_calls));
+  const bool chosen = !options->cells.empty();
+  const bool shows_program =
+      !course && chosen && !options->no_code && IsOnTerminal();
   const Run run = {program,
                    options->size,
-                   {options->code, options->verbose, !options->cells.empty()},
+                   {shows_program, options->code, options->verbose, chosen},
                    !course && !options->no_predict && CanAsk(),
                    Circumstances(LaunchBlocking(), AllowTf32(), profiled,
                                  options->device_options.stream, Devices(),

@@ -9,8 +9,9 @@
 // output, the course's output, the verdicts and the conclusion (lesson.h); with
 // --code the course's code and the C++ first, with --verbose the figures last.
 //
-// On a terminal a lesson without --no_predict waits for a prediction before it
-// runs a cell. No printed time includes this wait.
+// On a terminal a lesson with --cell shows the C++ that the cell teaches before
+// the question, without --no_code; and without --no_predict it waits for a
+// prediction before it runs a cell. No printed time includes this wait.
 //
 // If stderr is a terminal, it reports a cell that has taken two seconds, and
 // again every ten: "2.4 (cell 4 of 8): 12 s ...".

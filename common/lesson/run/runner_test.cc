@@ -654,7 +654,7 @@ TEST(Runner, HelpExplainsEachFlag) {
     const ProgramResult r = Sample({flag});
     EXPECT_EQ(r.exit_code, 0);
     for (const char* name :
-         {"devices", "size", "cell", "code", "verbose", "no_predict",
+         {"devices", "size", "cell", "code", "no_code", "verbose", "no_predict",
           "require_gpus", "json", "svg", "trace", "html", "trace_calls",
           "max_queued_operations", "max_bytes_in_flight", "launch_blocking",
           "check_races", "allow_tf32"}) {
@@ -738,6 +738,27 @@ ProgramResult SampleOnTerminal(const std::string& keys,
   flags.insert(flags.begin(),
                {"common/lesson/sample", "--devices=cpu:0,cpu:1"});
   return OnTerminal(keys, flags);
+}
+
+// A terminal shows the program before the question; with --no_code, in the
+// course and in a pipe there is none.
+TEST(Runner, ChosenCellsShowTheirProgramOnATerminal) {
+  const std::string shown = SampleOnTerminal("2", {"--cell=s/good"}).output;
+  ExpectParts(shown, {"A stream is given work", "\n\n--- Here (C++), common/",
+                      "HostCallback(", "\n\nPredict: ", "Next: --cell=9.2"});
+  EXPECT_THAT(shown, Not(HasSubstr("(Python)")));
+  EXPECT_THAT(shown, Not(HasSubstr("Code: --code")));
+  ExpectParts(SampleOnTerminal("2", {"--cell=s/good", "--code"}).output,
+              {"--- The course (Python) --", "--- Here (C++), common/"});
+  for (const std::string& output :
+       {SampleOnTerminal("2", {"--cell=s/good", "--no_code"}).output,
+        OnTerminal("", {"common/lesson/sample_course", "--cell=s/good",
+                        "--devices=cpu:0"})
+            .output,
+        Sample({"--cell=s/good"}).output}) {
+    EXPECT_THAT(output, HasSubstr("Predict: "));
+    EXPECT_THAT(output, Not(HasSubstr("Here (C++)")));
+  }
 }
 
 TEST(Prediction, IsTakenByAKeyAndRepeatedBelowTheVerdicts) {

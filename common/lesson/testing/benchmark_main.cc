@@ -1,4 +1,5 @@
-// main() of a chapter's benchmarks. --devices is as in the lessons, but the
+// main() of a chapter's benchmarks, which registers those of benchmark.h with
+// Google Benchmark. --devices is as in the lessons, but the
 // default is two virtual devices and every GPU. All other flags are Google
 // Benchmark's: --benchmark_list_tests, --help, and --benchmark_filter=In4,
 // which may begin with a cell's id, 000/In7: the benchmark's name is
@@ -8,6 +9,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
+#include <functional>
 #include <iostream>
 #include <regex>
 #include <string>
@@ -20,6 +23,7 @@
 #include "common/base/console/command_line.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
+#include "common/lesson/cell/benchmark.h"
 
 ABSL_FLAG(std::string, devices, "",
           "What to run on, such as cpu:0,cpu:1 or cuda:0. Default: two virtual "
@@ -49,6 +53,69 @@ std::string WithBenchmarkName(const std::string& argument) {
                       match[4].str());
 }
 
+using benchmark::State;
+
+// SkipWithMessage came with Google Benchmark 1.8. Older versions have only
+// SkipWithError, which prints "ERROR OCCURRED" although there is no error.
+template <typename S>
+auto Skip(S& state, const std::string& why, int)
+    -> decltype(state.SkipWithMessage(why)) {
+  state.SkipWithMessage(why);
+}
+template <typename S>
+void Skip(S& state, const std::string& why, long) {
+  state.SkipWithError(why.c_str());
+}
+
+void Wait(const std::vector<d2l::Device>& devices) {
+  for (const d2l::Device device : devices) d2l::Synchronize(device);
+}
+
+void Run(const d2l::Benchmark& registered, State& state) {
+  for (const d2l::Device device : registered.devices) {
+    if (d2l::HasDevice(device)) continue;
+    return Skip(state, absl::StrCat("skipped: there is no ", device.ToString()),
+                0);
+  }
+  Wait(registered.devices);
+  std::function<double()> work;
+  try {
+    work = registered.make();
+  } catch (const std::exception& error) {
+    return state.SkipWithError(absl::StrCat("skipped: ", error.what()).c_str());
+  }
+  work();
+  Wait(registered.devices);
+  for (auto _ : state) {
+    const double seconds = work();
+    if (registered.reports_seconds) state.SetIterationTime(seconds);
+    Wait(registered.devices);
+  }
+  state.SetItemsProcessed(state.iterations() * registered.items);
+  for (const auto& [rate, of_each] : registered.rates) {
+    state.counters[rate] = benchmark::Counter(
+        of_each, benchmark::Counter::kIsIterationInvariantRate);
+  }
+  if (!registered.counters) return;
+  for (const auto& [name, value] : registered.counters()) {
+    state.counters[name] = value;
+  }
+}
+
+void RegisterAll() {
+  for (const d2l::Benchmark& one : d2l::Benchmarks()) {
+    auto* registered = benchmark::RegisterBenchmark(
+        one.name.c_str(), [&one](State& state) { Run(one, state); });
+    // CPU time would be that of the enqueueing thread only.
+    if (one.reports_seconds) {
+      registered->UseManualTime();
+    } else {
+      registered->UseRealTime();
+    }
+    if (one.iterations > 0) registered->Iterations(one.iterations);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -70,6 +137,7 @@ int main(int argc, char** argv) {
   for (const d2l::DeviceInfo& info : d2l::Devices()) {
     benchmark::AddCustomContext(info.device.ToString(), info.Describe());
   }
+  RegisterAll();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

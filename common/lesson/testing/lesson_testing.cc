@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -30,6 +31,7 @@ namespace d2l {
 namespace {
 
 using ::testing::ContainsRegex;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -128,6 +130,13 @@ std::size_t DevicesOf(const LessonRun& run) {
   return 0;
 }
 
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value != nullptr) return value;
+  throw std::runtime_error(
+      absl::StrCat(name, " is not set: make the test with d2l_chapter"));
+}
+
 }  // namespace
 
 TestedLesson ListedLesson(const std::string& chapter) {
@@ -145,6 +154,25 @@ TestedLesson ListedLesson(const std::string& chapter) {
     return lesson;
   }
   throw std::out_of_range(chapter + " is not in chapters/cells.json");
+}
+
+const TestedLesson& Tested() {
+  static const auto& tested = *[] {
+    auto* lesson = new TestedLesson(ListedLesson(Variable("D2L_CHAPTER")));
+    lesson->differences =
+        absl::StrSplit(Variable("D2L_DIFFERENCES"), ';', absl::SkipEmpty());
+    return lesson;
+  }();
+  return tested;
+}
+
+std::vector<const LessonRun*> LessonRuns() {
+  std::vector<const LessonRun*> runs;
+  const std::string all = Variable("D2L_RUNS");
+  for (const absl::string_view flags : absl::StrSplit(all, ';')) {
+    runs.push_back(&RunLesson(Tested(), absl::StrSplit(flags, ' ')));
+  }
+  return runs;
 }
 
 ProgramResult RunWithMpi(const std::string& program,
@@ -198,12 +226,13 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
     EXPECT_GE(cell["choices"].size(), 2u) << expected.id;
     EXPECT_LE(cell["choices"].size(), 4u) << expected.id;
     EXPECT_EQ(cell["claims"].size(), static_cast<std::size_t>(expected.claims))
-        << cell;
+        << expected.id << " in lesson.md, \"- Claims:\"; " << cell;
     EXPECT_GE(cell["figures"].size(),
               static_cast<std::size_t>(expected.figures))
         << cell;
     EXPECT_EQ(cell["drawings"].empty(), !expected.not_drawn.empty())
-        << expected.id << ": " << expected.not_drawn;
+        << expected.id
+        << " in lesson.md, \"- Not drawn:\": " << expected.not_drawn;
     std::set<std::string> names;
     for (const Json& figure : cell["figures"]) {
       ExpectFigure(lesson, figure);
@@ -326,7 +355,8 @@ void ExpectBenchmarksMirrorCells(const TestedLesson& lesson) {
   for (const TestedCell& cell : lesson.cells) {
     const std::string prefix = BenchmarkPrefix(cell.id);
     if (!cell.has_benchmark) {
-      EXPECT_THAT(r.output, Not(HasSubstr(prefix)));
+      EXPECT_THAT(r.output, Not(HasSubstr(prefix)))
+          << cell.id << " in lesson.md lacks \"- Timed: yes\"";
       continue;
     }
     if (cell.on_host) {

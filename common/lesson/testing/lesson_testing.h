@@ -1,20 +1,16 @@
 // For tests: runs a chapter's lesson and benchmarks from outside.
 //
-//   const TestedLesson& Tested() {
-//     static const auto& lesson =
-//         *new TestedLesson(ListedLesson("auto_parallelism"));
-//     return lesson;
-//   }
-//   TEST(Lesson, RunsOnTwoDevices) {
+//   TEST(Lesson, DrawsEachProgram) {
 //     const LessonRun& run = RunLesson(Tested(), {"--devices=cpu:0,cpu:1"});
-//     ExpectRightResults(run);
-//     ExpectCellsAsListed(Tested(), run);
+//     EXPECT_THAT(run.output, HasSubstr("9 operations on 7 levels"));
 //   }
+//
+// d2l_chapter (lesson.bzl) adds the tests of every chapter: chapter_tests.cc.
 //
 // The tests expect results, ids, exit codes and form; never speed. The lesson
 // and the benchmarks are at chapters/NAME/lesson and chapters/NAME/benchmarks,
 // the source at chapters/NAME/lesson.cc, the list of all cells at
-// chapters/cells.json: name them in the test's `data`.
+// chapters/cells.json, which the build makes of every lesson.md.
 //
 // A run takes seconds; each process makes the same run only once. Not
 // thread-safe. The Expect functions fail the test with EXPECT.
@@ -56,6 +52,10 @@ struct TestedLesson {
 // std::out_of_range for a chapter that is not listed.
 TestedLesson ListedLesson(const std::string& chapter);
 
+// The chapter that this test is of, as d2l_chapter says in D2L_CHAPTER and
+// D2L_DIFFERENCES.
+const TestedLesson& Tested();
+
 struct LessonRun {
   std::vector<std::string> arguments;
   int exit_code = -1;
@@ -72,6 +72,9 @@ ProgramResult RunWithMpi(const std::string& program,
 // Runs the lesson at --size=small, with further arguments.
 const LessonRun& RunLesson(const TestedLesson& lesson,
                            const std::vector<std::string>& arguments);
+
+// The runs of Tested() with the flags in D2L_RUNS.
+std::vector<const LessonRun*> LessonRuns();
 
 // The run's exit code is 0, and no result is wrong.
 void ExpectRightResults(const LessonRun& run);

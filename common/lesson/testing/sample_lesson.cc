@@ -65,6 +65,7 @@ void Good(Cell& cell) {
              Say("It is not."));
 }
 // %%
+D2L_CELL("s/good", Good);
 
 // %% s/draw
 void Draw(Cell& cell) {
@@ -80,6 +81,7 @@ void Draw(Cell& cell) {
   cell.Show(Timeline(run.profile).Draw("timeline"));
 }
 // %%
+D2L_CELL("s/draw", Draw);
 
 // %% s/plot
 void WaitOn(Device device, int microseconds) {
@@ -102,6 +104,7 @@ void PlotSizes(Cell& cell) {
   }
 }
 // %%
+D2L_CELL("s/plot", PlotSizes);
 
 // %% s/wrong
 void Wrong(Cell& cell) {
@@ -109,6 +112,7 @@ void Wrong(Cell& cell) {
   cell.Check(true, "is right");
 }
 // %%
+D2L_CELL("s/wrong", Wrong);
 
 // %% s/throws
 void Throws(Cell&) { throw std::invalid_argument("[matmul] inner sizes"); }
@@ -121,6 +125,8 @@ void Late(Cell&) {
   });
 }
 // %%
+D2L_CELL("s/late", Late);
+D2L_CELL("s/throws", Throws);
 
 // %% s/memory
 void OutOfMemory(Cell&) { throw OutOfMemoryError("cpu:0 has 3 B free."); }
@@ -137,6 +143,8 @@ void Sleep(Cell& cell) {
   std::cout << "woke up\n";
 }
 // %%
+D2L_CELL("s/sleep", Sleep);
+D2L_CELL("s/memory", OutOfMemory);
 
 // %% s/rename
 void Rename(Cell&) {
@@ -146,6 +154,7 @@ void Rename(Cell&) {
   std::filesystem::rename(path, std::string(path) + ".away");
 }
 // %%
+D2L_CELL("s/rename", Rename);
 
 // Figures of another process. What it is to do stands in SAMPLE_PROBE: a probe
 // and its arguments; what starts it, in SAMPLE_LAUNCHER.
@@ -170,6 +179,7 @@ void Fresh(Cell&) {
   }
 }
 // %%
+D2L_CELL("s/fresh", Fresh);
 
 [[maybe_unused]] const bool registered_echo =
     RegisterProbe("sample/echo", [](const std::vector<std::string>& arguments) {
@@ -234,6 +244,7 @@ void After(Cell&) {
   std::cout << "all is well\n";
 }
 // %%
+D2L_CELL("s/after", After);
 
 // %% s/long
 void Long(Cell&) {
@@ -242,23 +253,7 @@ void Long(Cell&) {
   Synchronize(device);
 }
 // %%
-
-[[maybe_unused]] const bool registered =
-    RegisterLesson({9,
-                    "sample",
-                    2,
-                    {{"s/good", Good},
-                     {"s/wrong", Wrong},
-                     {"s/throws", Throws},
-                     {"s/late", Late},
-                     {"s/memory", OutOfMemory},
-                     {"s/sleep", Sleep},
-                     {"s/rename", Rename},
-                     {"s/fresh", Fresh},
-                     {"s/after", After},
-                     {"s/draw", Draw},
-                     {"s/plot", PlotSizes},
-                     {"s/long", Long}}});
+D2L_CELL("s/long", Long);
 
 }  // namespace
 }  // namespace d2l

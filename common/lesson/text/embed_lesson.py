@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""embed_lesson.py LESSON.cc FILE...: prints C++ that holds a lesson's texts and sources.
+"""embed_lesson.py NUMBER NAME DEVICES FILE...: prints C++ that holds a lesson's texts and sources.
 
-A FILE that ends in .md has texts: LESSON.md, then LESSON.zh.md. lesson.h describes them, and
+NUMBER, NAME and DEVICES are members of Lesson (lesson.h). A FILE that ends in .md has texts: LESSON.md, then LESSON.zh.md. lesson.h describes them, and
 tools/course_texts.py reads them. What is wrong in one ends the build, with file and line. The
 text of every other FILE is registered under its name: source.h.
 """
@@ -18,6 +18,8 @@ MEMBERS = ["id", "title", "also", "section", "exercises", "context", "python", "
            "predict", "choices", "right", "learn"]
 PARTS = {"": "context", "Predict": "predict", "预测": "predict",
          "You learn": "learn", "你会学到": "learn"}
+# The list at the head of a section; "内容" is the translation's.
+FACTS = ["Also", "Book", "Exercises", "Does", "内容", "Timed", "Claims", "Not drawn", "Rows"]
 CODE = {"python": "python", "text": "course_printed"}
 
 
@@ -26,6 +28,9 @@ def cell(section):
     said = {"id": section.name}
     if section.title:
         said["title"] = section.title
+    for fact in section.facts:
+        if fact not in FACTS:
+            raise ValueError(f'has a fact "{fact}"; there are {", ".join(FACTS)}')
     for fact, member in (("Book", "section"), ("Exercises", "exercises")):
         if fact in section.facts:
             said[member] = section.facts[fact]
@@ -94,9 +99,9 @@ def cpp(value):
     return course_texts.catalogue.cpp_literal(value) if isinstance(value, str) else str(value)
 
 
-def main(files):
+def main(number, name, devices, files):
     empty = {"also": [], "choices": [], "right": 0}
-    english = None
+    english, texts = None, []
     print('#include "common/lesson/text/lesson.h"\n#include "common/lesson/text/source.h"\n\n'
           "[[maybe_unused]] static const bool registered[] = {")
     for file in files:
@@ -108,16 +113,16 @@ def main(files):
         title, place, cells = lesson(file, text, english)
         english = english or (title, place, cells)
         language = re.search(r"(?:\.(\w+))?\.md$", file)[1] or "en"
-        print(f"    d2l::RegisterTexts({cpp(files[0])}, {cpp(language)},\n"
-              f"        {{{cpp(title)}, {cpp(place)}, {{")
-        for one in cells:
-            print("     {%s}," % ", ".join(cpp(one.get(m, empty.get(m, ""))) for m in MEMBERS))
-        print("    }}),")
-    print("};")
+        said = ["{%s}" % ", ".join(cpp(one.get(m, empty.get(m, ""))) for m in MEMBERS)
+                for one in cells]
+        texts.append("{%s, {%s, %s, {\n%s}}}" % (cpp(language), cpp(title), cpp(place),
+                                               ",\n".join(said)))
+    print("    d2l::RegisterLesson({%s, %s, %s, %s, {\n%s}}),\n};" % (
+        number, cpp(name), devices, cpp(files[0]), ",\n".join(texts)))
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
+        main(*sys.argv[1:4], sys.argv[4:])
     except ValueError as error:
         sys.exit(str(error))

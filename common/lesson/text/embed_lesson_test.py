@@ -27,6 +27,7 @@ tell the time.
 - Book: d2l 13.2.1,
   and 2
 - Exercises: 1, 3
+- Not drawn: a clock
 
 Ten times: a
 random * _matrix_.\r
@@ -127,6 +128,9 @@ class LessonTest(unittest.TestCase):
                 ("# t\n## a: b\n**Lern:** c\n", False,
                  '2: a has a part "Lern"; there are Predict and You learn'),
                 ("# t\n## a: b\ntext\n\n- c\n", False, "2: a has a list; only Predict has one"),
+                ("# t\n## a: b\n- Bok: c\n", False,
+                 '2: a has a fact "Bok"; there are Also, Book, Exercises, Does, 内容, Timed, '
+                 "Claims, Not drawn, Rows"),
                 ("# t\n## 9/x: y\n", True,
                  "2: 9/x is not in the English text, or stands behind a later one"),
                 ("# t\n## 004/In4: a\n## 004/In2: b\n", True,
@@ -150,14 +154,15 @@ class MainTest(unittest.TestCase):
                     opened.write(text)
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                embed_lesson.main(files)
+                embed_lesson.main("2", "async", "1", files)
         self.assertIn('RegisterSource("%s", "f(\\"\\\\n\\");\\n"),' % files[0],
                       printed.getvalue())
-        self.assertIn('RegisterTexts("%s", "en",' % files[0], printed.getvalue())
-        self.assertIn('{"004/In4", "The true cost", {}, "", "", "", "", "", "", {}, 0, ""},',
+        self.assertIn('RegisterLesson({2, "async", 1, "%s", {' % files[0], printed.getvalue())
+        self.assertIn('{"en", {"A: Asynchronous computation", ', printed.getvalue())
+        self.assertIn('{"004/In4", "The true cost", {}, "", "", "", "", "", "", {}, 0, ""}',
                       printed.getvalue())
-        self.assertIn('RegisterTexts("%s", "zh",' % files[0], printed.getvalue())
-        self.assertIn('{"全部", "一部分", "没有"}, 2, "时钟会骗人。"},', printed.getvalue())
+        self.assertIn('{"zh", {"异步计算", ', printed.getvalue())
+        self.assertIn('{"全部", "一部分", "没有"}, 2, "时钟会骗人。"}', printed.getvalue())
 
 
 if __name__ == "__main__":

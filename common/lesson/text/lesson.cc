@@ -1,16 +1,15 @@
 #include "common/lesson/text/lesson.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/source_location.h"
 
 namespace d2l {
 namespace {
@@ -21,53 +20,49 @@ std::deque<Lesson>& Registered() {
   return lessons;
 }
 
-// The key is the name of the lesson.cc, and the language.
-std::map<std::pair<std::string, std::string>, LessonText>& Texts() {
-  static auto& texts =
-      *new std::map<std::pair<std::string, std::string>, LessonText>;
-  return texts;
+// The code of cells, by id.
+std::map<std::string, void (*)(Cell& cell)>& Code() {
+  static auto& code = *new std::map<std::string, void (*)(Cell & cell)>;
+  return code;
 }
 
 }  // namespace
 
-bool RegisterLesson(Lesson lesson, SourceLocation at) {
-  lesson.file = at.file();
+bool RegisterCell(const char* id, void (*run)(Cell& cell)) {
+  Code()[id] = run;
+  return true;
+}
+
+bool RegisterLesson(Lesson lesson) {
   Registered().push_back(std::move(lesson));
   return true;
 }
 
-bool RegisterTexts(const char* file, const char* language, LessonText text) {
-  Texts()[{file, language}] = std::move(text);
-  return true;
-}
-
 absl::Status LoadTexts(const std::string& language) {
+  std::set<std::string> missing;
+  for (const auto& [id, run] : Code()) missing.insert(id);
   for (Lesson& lesson : Registered()) {
-    auto text = Texts().find({lesson.file, language});
-    if (text == Texts().end()) text = Texts().find({lesson.file, "en"});
-    if (text == Texts().end()) {
-      return absl::NotFoundError(
-          absl::StrCat(lesson.file,
-                       " has no texts in this binary: build it with "
-                       "d2l_lesson, beside a lesson.md"));
-    }
+    auto text = lesson.texts.find(language);
+    if (text == lesson.texts.end()) text = lesson.texts.find("en");
     lesson.title = text->second.title;
     lesson.section = text->second.section;
-    const std::vector<CellText>& said = text->second.cells;
-    for (std::size_t i = 0; i < std::max(said.size(), lesson.cells.size());
-         ++i) {
-      const std::string listed =
-          i < lesson.cells.size() ? lesson.cells[i].id : "no more cells";
-      const std::string section = i < said.size() ? said[i].id : "no more";
-      if (listed != section) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            lesson.file, " lists ", listed, " where its lesson.md has ",
-            section, "; both need the same cells in the same order"));
+    lesson.cells.clear();
+    for (const CellText& cell : text->second.cells) {
+      const auto code = Code().find(cell.id);
+      if (code == Code().end()) {
+        return absl::NotFoundError(
+            absl::StrCat("The lesson ", lesson.name, " has the text of ",
+                         cell.id, ", and no code: add D2L_CELL(\"", cell.id,
+                         "\", Function); to a .cc of it that BUILD names"));
       }
-      lesson.cells[i].text = said[i];
+      lesson.cells.push_back({cell.id, code->second, cell});
+      missing.erase(cell.id);
     }
   }
-  return absl::OkStatus();
+  if (missing.empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "D2L_CELL(\"", *missing.begin(), "\", …) has no text: add \"## ",
+      *missing.begin(), ": TITLE\" to the chapter's lesson.md"));
 }
 
 std::vector<const Lesson*> Lessons() {

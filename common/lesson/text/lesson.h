@@ -8,6 +8,9 @@
 //   ## 004/In4: The true cost
 //
 //   - Book: d2l 13.2.1
+//   - Does: the same, then Synchronize
+//   - Timed: yes
+//   - Claims: 2
 //
 //   The same, and then we wait.
 //
@@ -31,19 +34,30 @@
 // star, not markup. The build reads the file (embed_lesson.py), and fails with
 // file and line if it cannot.
 //
-// Its code is the lesson.cc beside it, which ends with the list of cells:
+// The list at its head has these facts and no others; chapters/README.md says
+// when a cell needs which:
+//
+//   Also       the same cell's ids in the course's other notebooks
+//   Book       what it is about: d2l 13.2.1, or notebook 000
+//   Exercises  the book's exercises that it answers
+//   Does       what it does, in one line of the README's table
+//   Timed      yes, or host if no device works: it has benchmarks
+//   Claims     how many it judges
+//   Not drawn  why it has no drawing
+//   Rows       which figure stands beside which time that the Python printed
+//
+// Its code is in one .cc beside it, the program and what measures it, with the
+// benchmarks (benchmark.h) if it is timed:
 //
 //   // %% 004/In4
 //   void TenProducts(Device device) { … }
 //   // %% 004/In4, measured
 //   void In4(Cell& cell) { … }
 //   // %%
+//   D2L_CELL("004/In4", In4);
 //
-//   [[maybe_unused]] const bool registered =
-//       RegisterLesson({2, "async_computation", 1, {{"004/In4", In4}}});
-//
-// The cell is number 2.1: the lesson's number and its place in the list. It is
-// printed as
+// The cell is number 2.1: the chapter's place in chapters.bzl, and the cell's
+// in lesson.md. It is printed as
 //
 //   2.1  The true cost                                    d2l 13.2.1 [004/In4]
 //
@@ -60,29 +74,33 @@
 // "[x]" marks the choice that is right on every machine. A lesson on a terminal
 // lists the choices, waits for one, and repeats it below the verdicts.
 //
-// With --code it prints the Python and the code between two "// %%" lines
-// (Jupytext's mark of a cell), unchanged: the macro d2l_lesson (lesson.bzl)
-// embeds the files in the binary. That code is the taught program, complete, in
-// at most 40 lines, or several such programs in a folder of their own. The code
-// that measures it is marked ", measured", and shown with --code --verbose.
-// Helper code that a reader needs is marked with the id as well, or with
-// several, "// %% 004/In2, 004/In4"; a comment names the file of a helper that
-// is elsewhere. cell.h says what the code may do.
+// A lesson on a terminal that runs chosen cells (--cell) shows the taught
+// program before the question: the code between two "// %%" lines (Jupytext's
+// mark of a cell), unchanged, from the files that the macro d2l_lesson
+// (lesson.bzl) embeds in the binary. With --code it shows the Python, too,
+// wherever it runs, and with --code --verbose the code that measures, which is
+// marked ", measured". The taught program is complete, in at most 40 lines, or
+// several such programs in a folder of their own. Helper code that a reader
+// needs is marked with the id as well, or with several, "// %% 004/In2,
+// 004/In4"; a comment names the file of a helper that is elsewhere. cell.h says
+// what the code may do.
 //
 // lesson.zh.md is the Chinese translation: titles, texts and questions. What it
-// lacks is shown in English. Its choices have the same order, and no mark.
+// lacks is shown in English. Its choices have the same order, and no mark. Of
+// the facts it has one, "- 内容：", in place of Does.
 //
-// Lessons register while the program is loaded (static initialisation), on one
-// thread, and live as long as the process. LoadTexts is called before they run.
+// Lessons and cells register while the program is loaded (static
+// initialisation), on one thread, and live as long as the process. LoadTexts is
+// called before they run.
 
 #ifndef D2L_COMMON_LESSON_TEXT_LESSON_H_
 #define D2L_COMMON_LESSON_TEXT_LESSON_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/base/source_location.h"
 
 namespace d2l {
 
@@ -114,30 +132,37 @@ struct LessonText {
 struct LessonCell {
   std::string id;
   void (*run)(Cell& cell);
-  CellText text = {};  // LoadTexts fills it in
+  CellText text;
 };
 
 struct Lesson {
   int number;        // in the course; cells are 2.1, 2.2, …
   const char* name;  // the chapter's directory: "async_computation"
   int devices;       // the number of devices that the lesson uses
-  std::vector<LessonCell> cells;
-  // The compiler's name of the lesson.cc; RegisterLesson fills it in.
-  const char* file = "";
+  const char* file;  // one of its sources
+  // By language; "en" is there.
+  std::map<std::string, LessonText> texts;
   // LoadTexts fills these in.
+  std::vector<LessonCell> cells = {};
   std::string title = "";
   std::string section = "";
 };
 
-// Returns true. Call it without `at`, in the lesson.cc itself.
-bool RegisterLesson(Lesson lesson,
-                    SourceLocation at = SourceLocation::Current());
+// Says which function is a cell's code. For namespace scope, below the
+// function.
+#define D2L_CELL(id, function)                                \
+  [[maybe_unused]] static const bool function##IsRegistered = \
+      ::d2l::RegisterCell(id, function)
 
-// For the lesson.cc of that name. embed_lesson.py calls it. Returns true.
-bool RegisterTexts(const char* file, const char* language, LessonText text);
+// For D2L_CELL. Returns true.
+bool RegisterCell(const char* id, void (*run)(Cell& cell));
 
-// Fills in every lesson's texts in that language, or in English if there are
-// none. They must have the lesson's cells, in the same order.
+// For embed_lesson.py. Returns true.
+bool RegisterLesson(Lesson lesson);
+
+// Fills in every lesson's cells, with texts in that language, or in English if
+// there are none. Each section of a lesson.md must have its D2L_CELL, and each
+// D2L_CELL its section.
 absl::Status LoadTexts(const std::string& language);
 
 // Every lesson linked into this program, by number.
