@@ -7,18 +7,43 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "chapters/async_computation/programs.h"
 #include "common/d2l.h"
 #include "common/device/stream_stall.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
+#include "common/lesson/cell/host_library.h"
 
 namespace d2l::async_computation {
 namespace {
+
+// %% 004/queue-memory
+// An epoch of minibatches. The front end runs ahead of the device, unless
+// `way` makes it wait. What is enqueued keeps the memory that it needs.
+double Epoch(const std::string& kind, const std::string& way,
+             const std::vector<float>& host, const Tensor& ones, int batches,
+             const std::function<void()>& look) {
+  const Device device = ones.device();
+  std::vector<Tensor> outputs;
+  double mean = 0;
+  for (int i = 1; i <= batches; ++i) {
+    Tensor in = ones;
+    if (kind == "staging buffers") in = FromVector(host, in.shape(), device);
+    if (kind != "kept outputs" || way == "reading") outputs.clear();
+    outputs.push_back(Relu(MatMul(in, ones)) + i);
+    if (way == "synchronizing") Synchronize(device);
+    if (way == "reading") mean = Item(Mean(outputs[0]));
+    look();
+  }
+  for (const Tensor& output : outputs) mean = Item(Mean(output));
+  return mean;
+}
+// %%
 
 // A bound on bytes in flight that no program reaches.
 constexpr std::int64_t kNoBound = std::int64_t{1} << 60;
@@ -91,8 +116,6 @@ void JudgePeaks(Cell& cell, const std::string& kind,
   if (kind == "staging buffers") claim("bounds", "a bounded queue");
 }
 
-}  // namespace
-
 // %% 004/queue-memory, measured
 // UseOf and JudgePeaks stand above this cell.
 void QueueMemory(Cell& cell) {
@@ -130,7 +153,32 @@ void QueueMemory(Cell& cell) {
 // %%
 D2L_CELL("004/queue-memory", QueueMemory);
 
-namespace {
+// %% d2l/t1-t2-t3
+// n additions, waited for each time or once.
+Tensor AddOnes(const Tensor& x, int n, bool wait_each_time) {
+  Tensor y;
+  for (int i = 0; i < n; ++i) {
+    y = x + 1;
+    if (wait_each_time) Synchronize(x.device());
+  }
+  Synchronize(x.device());
+  return y;
+}
+
+// t1: enqueued while the device is held up (common/device/stream_stall.h).
+// t2: computed while nothing is enqueued.
+std::pair<double, double> T1AndT2(const Tensor& x, int held) {
+  StreamStall stall(CurrentStream(x.device()));
+  Timer timer;
+  Tensor y;
+  for (int i = 0; i < held; ++i) y = x + 1;
+  const double enqueued = timer.Seconds();
+  timer.Restart();
+  stall.Release();
+  Synchronize(x.device());
+  return {enqueued / held, timer.Seconds() / held};
+}
+// %%
 
 // The measurements of one repeat, by name.
 using Repeat = std::vector<std::pair<std::string, double>>;
@@ -230,8 +278,6 @@ void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
       from);
 }
 
-}  // namespace
-
 // %% d2l/t1-t2-t3, measured
 // MeasureCosts and JudgeLanguage stand above this cell.
 void T1T2T3(Cell& cell) {
@@ -267,4 +313,70 @@ void T1T2T3(Cell& cell) {
 // %%
 D2L_CELL("d2l/t1-t2-t3", T1T2T3);
 
+// Benchmarks, at the course's size.
+
+constexpr int kAdditions = 1000;
+constexpr int kBatches = 32;
+constexpr int kTimes = 10000;
+
+// An epoch of minibatches whose inputs come from the host. Counts the peak
+// memory of the device and of staging buffers.
+bool BenchmarkEpoch(const std::string& name, const std::string& way) {
+  return BenchmarkWork(
+      name, kBatches,
+      [way](Device device) {
+        constexpr int kSize = 512;
+        const std::vector<float> host(kSize * kSize, 1);
+        const Tensor ones = FromVector(host, {kSize, kSize}, device);
+        Synchronize(device);
+        for (DeviceMemory* memory : {&Memory(device), &PinnedMemory(device)}) {
+          memory->EmptyCache();
+          memory->ResetPeak();
+        }
+        return
+            [=] { Epoch("staging buffers", way, host, ones, kBatches, [] {}); };
+      },
+      /*flop=*/0,
+      [](Device device) {
+        const auto peak = [](DeviceMemory& memory) {
+          return static_cast<double>(memory.Stats().peak);
+        };
+        return Rates{{"device_bytes", peak(Memory(device))},
+                     {"staging_bytes", peak(PinnedMemory(device))}};
+      });
+}
+
+// A program that repeats an operation kTimes on a small tensor of ones.
+template <typename Program>
+bool BenchmarkTimes(const std::string& name, const Shape& shape,
+                    Program program) {
+  return BenchmarkWork(name, kTimes, [shape, program](Device device) {
+    return [program, x = Ones(shape, device)] { program(x, kTimes); };
+  });
+}
+
+// t1 or t2 of a thousand additions.
+bool BenchmarkHeldUp(const std::string& name, bool enqueueing) {
+  return BenchmarkSeconds(name, kAdditions, [enqueueing](Device device) {
+    return [=, held = std::min(kAdditions, StreamStall::Room(device)),
+            x = Ones({1, 2}, device)] {
+      const auto [t1, t2] = T1AndT2(x, held);
+      return kAdditions * (enqueueing ? t1 : t2);
+    };
+  });
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkEpoch("BM_004_queue_memory_Epoch_Enqueueing", "enqueueing"),
+    BenchmarkEpoch("BM_004_queue_memory_Epoch_Synchronizing", "synchronizing"),
+    BenchmarkEpoch("BM_004_queue_memory_Epoch_Reading", "reading"),
+    BenchmarkTimes("BM_d2l_t1_t2_t3_AddOne_Each", {1, 2},
+                   [](const Tensor& x, int n) { AddOnes(x, n, true); }),
+    BenchmarkTimes("BM_d2l_t1_t2_t3_AddOne_Once", {1, 2},
+                   [](const Tensor& x, int n) { AddOnes(x, n, false); }),
+    BenchmarkHeldUp("BM_d2l_t1_t2_t3_AddOne_Enqueue", /*enqueueing=*/true),
+    BenchmarkHeldUp("BM_d2l_t1_t2_t3_AddOne_Compute", /*enqueueing=*/false),
+};
+
+}  // namespace
 }  // namespace d2l::async_computation

@@ -1,5 +1,6 @@
 // Asynchronous computation: the calls return before the work is done.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -9,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "chapters/async_computation/programs.h"
 #include "common/d2l.h"
+#include "common/device/stream_stall.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/host_library.h"
 #include "common/lesson/cell/trace_program.h"
@@ -18,6 +20,28 @@
 
 namespace d2l::async_computation {
 namespace {
+
+// %% 004/In2
+// Ten random matrices, each multiplied by itself. HostRandn and HostMatMul
+// return when they are done: common/lesson/cell/host_library.h
+void TenProductsOnTheHost(int n) {
+  for (int i = 0; i < 10; ++i) {
+    const std::vector<float> a = HostRandn(n * n);
+    const std::vector<float> b = HostMatMul(a, a, n);
+  }
+}
+// %% 004/In2, 004/In4
+// Ten random matrices, each multiplied by itself. Each call enqueues its
+// operation, and returns.
+std::pair<Tensor, Tensor> TenProducts(int n, Device device) {
+  Tensor a, b;
+  for (int i = 0; i < 10; ++i) {
+    a = Randn({n, n}, device);
+    b = MatMul(a, a);
+  }
+  return {a, b};
+}
+// %%
 
 // Checks that b is the product of a with itself.
 void CheckSquare(Cell& cell, const std::string& what, const Tensor& a,
@@ -77,6 +101,13 @@ void In2(Cell& cell) {
 // %%
 D2L_CELL("004/In2", In2);
 
+// %% 004/In4
+// The same, and waited for.
+std::pair<Tensor, Tensor> TenProductsDone(int n, Device device) {
+  auto last = TenProducts(n, device);
+  Synchronize(device);
+  return last;
+}
 // %% 004/In4, measured
 void In4(Cell& cell) {
   const int n = cell.BySize(200, 1000, 2000);
@@ -108,6 +139,31 @@ void In4(Cell& cell) {
 }
 // %%
 D2L_CELL("004/In4", In4);
+
+// %% 004/In5
+// The third statement needs the other two, which need nothing.
+Tensor ThreeStatements(Device device) {
+  const Tensor x = Ones({1, 2}, device);
+  const Tensor y = Ones({1, 2}, device);
+  return x * y + 2;
+}
+
+// A network with two branches.
+void TwoBranches(const Tensor& a, const Tensor& w) {
+  const Tensor left = Relu(MatMul(a, w) + 1);
+  const Tensor right = Tanh(MatMul(w, a) - 1);
+  Item(Mean(MatMul(left * right, w)));
+}
+
+// Two chains of products. c may run beside b if its stream is another, and if
+// it need not wait for b.
+void BThenC(const Tensor& a, Stream& stream_of_c, bool depends) {
+  for (int i = 0; i < 300; ++i) MatMul(a, a);  // b
+  if (depends) stream_of_c.Wait(CurrentStream(a.device()).Record());
+  const StreamGuard guard(stream_of_c);
+  for (int i = 0; i < 300; ++i) MatMul(a, a);  // c
+}
+// %%
 
 // Shows the graphs of both programs, and when the front end enqueued the second
 // one and the device worked. Returns the first one's result.
@@ -177,6 +233,26 @@ void In5(Cell& cell) {
 }
 // %%
 D2L_CELL("004/In5", In5);
+
+// %% 000/launch-blocking
+// Row 17 of 10: the device finds out, when the call has long returned.
+void IndexOutOfRange(Device device) {
+  const Tensor x = Arange(10, device);
+  const Tensor index = FromVector<std::int64_t>({3, 17}, {2}, device);
+  const Tensor y = x * 2;
+  const Tensor rows = IndexSelect(y, 0, index);
+  const Tensor z = y + 1;
+  Synchronize(device);
+}
+
+// With launch blocking every call waits until its operation is done.
+Tensor Additions(const Tensor& a, int n, bool launch_blocking) {
+  const LaunchBlockingGuard guard(launch_blocking);
+  Tensor b;
+  for (int i = 1; i <= n; ++i) b = a + i;
+  return b;
+}
+// %%
 
 // True if this line of a program contains the text.
 bool LineHolds(const SourceLocation& line, const std::string& text) {
@@ -249,6 +325,19 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
 // %%
 D2L_CELL("000/launch-blocking", ErrorsWithLaunchBlocking);
 
+// %% d2l/barriers
+// b, and products that the device computes after it.
+std::pair<Tensor, Tensor> Products(const Tensor& a, int behind) {
+  Tensor b = MatMul(a, a), c;
+  for (int i = 0; i < behind; ++i) c = MatMul(a, a);
+  return {b, c};
+}
+
+// waitall: until the device has done everything.
+void WaitForAll(const Tensor& b) { Synchronize(b.device()); }
+
+// wait_to_read: until b is there.
+void WaitForOne(const Tensor& b) { WaitToRead(b); }
 // %% d2l/barriers, measured
 void Barriers(Cell& cell) {
   const int n = cell.BySize(400, 1000, 2000);
@@ -280,6 +369,30 @@ void Barriers(Cell& cell) {
 // %%
 D2L_CELL("d2l/barriers", Barriers);
 
+// %% d2l/blockers
+using Reader = std::pair<std::string, std::function<void(const Tensor& s)>>;
+
+// What reads s waits until the device has computed it.
+std::vector<Reader> Readers() {
+  return {{"Printing", [](const Tensor& s) { ToString(s); }},
+          {"Item", [](const Tensor& s) { Item(s); }},
+          {"ToVector", [](const Tensor& s) { ToVector<float>(s); }},
+          {"A branch", [](const Tensor& s) { return Item(s) > 0 ? 1 : -1; }}};
+}
+
+// The front end waits for every value …
+double ReadEach(const Tensor& x, int reads) {
+  double sum = 0;
+  for (int i = 0; i < reads; ++i) sum += Item(x * (i % 10));
+  return sum;
+}
+
+// … and for their sum alone.
+double SumOnTheDevice(const Tensor& x, int reads) {
+  Tensor sum = Zeros({}, x.device());
+  for (int i = 0; i < reads; ++i) sum += x * (i % 10);
+  return Item(sum);
+}
 // %% d2l/blockers, measured
 void Blockers(Cell& cell) {
   const int n = cell.BySize(400, 1000, 2000), reads = 10 * n;
@@ -316,6 +429,77 @@ void Blockers(Cell& cell) {
 }
 // %%
 D2L_CELL("d2l/blockers", Blockers);
+
+// Benchmarks, at the course's size.
+
+constexpr int kProducts = 10;
+constexpr int kN = 1000;
+constexpr double kFlop = kProducts * 2.0 * kN * kN * kN;
+constexpr int kAdditions = 1000;
+constexpr int kTimes = 10000;
+
+bool BenchmarkAdditions(const std::string& name, bool launch_blocking) {
+  return BenchmarkWork(name, kAdditions, [launch_blocking](Device device) {
+    return [launch_blocking, a = Zeros({100, 100}, device)] {
+      Additions(a, kAdditions, launch_blocking);
+    };
+  });
+}
+
+// A product, three more behind it, and a barrier.
+bool BenchmarkBarrier(const std::string& name, void (*wait)(const Tensor& b)) {
+  return BenchmarkCalls(
+      name, 1,
+      [wait](Device device) {
+        return
+            [wait, a = Rand({kN, kN}, device)] { wait(Products(a, 3).first); };
+      },
+      /*iterations=*/20);
+}
+
+// A program that repeats an operation kTimes on a small tensor of ones.
+template <typename Program>
+bool BenchmarkTimes(const std::string& name, const Shape& shape,
+                    Program program) {
+  return BenchmarkWork(name, kTimes, [shape, program](Device device) {
+    return [program, x = Ones(shape, device)] { program(x, kTimes); };
+  });
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkHost(
+        "BM_004_In2_RandnMatMul_Host", kProducts,
+        [] { return [] { TenProductsOnTheHost(kN); }; }, kFlop),
+    BenchmarkCalls(
+        "BM_004_In2_RandnMatMul_Enqueue", kProducts,
+        [](Device device) { return [device] { TenProducts(kN, device); }; },
+        /*iterations=*/20),
+    BenchmarkWork(
+        "BM_004_In4_RandnMatMul_Synchronized", kProducts,
+        [](Device device) { return [device] { TenProductsDone(kN, device); }; },
+        kFlop),
+    BenchmarkCalls(
+        "BM_004_In5_OnesMulAdd_Enqueue", 1,
+        [](Device device) { return [device] { ThreeStatements(device); }; }),
+    BenchmarkWork("BM_004_In5_OnesMulAdd_Print", 1,
+                  [](Device device) {
+                    return [device] {
+                      std::ostringstream() << ThreeStatements(device);
+                    };
+                  }),
+    BenchmarkAdditions("BM_000_launch_blocking_Add_Without", false),
+    BenchmarkAdditions("BM_000_launch_blocking_Add_With", true),
+    BenchmarkBarrier("BM_d2l_barriers_MatMul_WaitAll", WaitForAll),
+    BenchmarkBarrier("BM_d2l_barriers_MatMul_WaitToRead", WaitForOne),
+    BenchmarkTimes("BM_d2l_blockers_Mul_ReadEach", {}, ReadEach),
+    BenchmarkTimes("BM_d2l_blockers_Mul_ReadAtTheEnd", {},
+                   [](const Tensor& x, int n) {
+                     Tensor y;
+                     for (int i = 0; i < n; ++i) y = x * (i % 10);
+                     return Item(y);
+                   }),
+    BenchmarkTimes("BM_d2l_blockers_Mul_SumOnTheDevice", {}, SumOnTheDevice),
+};
 
 }  // namespace
 }  // namespace d2l::async_computation

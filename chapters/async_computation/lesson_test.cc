@@ -23,7 +23,7 @@ using ::testing::Not;
 using Json = nlohmann::json;
 
 constexpr char kLesson[] = "chapters/async_computation/lesson";
-constexpr char kSource[] = "chapters/async_computation/programs.cc";
+constexpr char kSource[] = "chapters/async_computation/lesson.cc";
 constexpr char kBenchmarks[] = "chapters/async_computation/benchmarks";
 
 const LessonRun& OnOneDevice() {
