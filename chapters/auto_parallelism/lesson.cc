@@ -1,32 +1,27 @@
 // Automatic parallelism: independent operations run at the same time.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "chapters/auto_parallelism/programs.h"
 #include "chapters/auto_parallelism/schedule.h"
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/host_library.h"
 #include "common/lesson/cell/trace_program.h"
 
 namespace d2l::auto_parallelism {
 namespace {
-
-void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
-                 const Tensor& got) {
-  const std::vector<float> values = ToVector<float>(x);
-  cell.CheckClose(what, ToVector<float>(got),
-                  HostMatMul(values, values, static_cast<int>(x.size(0))),
-                  1e-4);
-}
 
 void CheckSquares(Cell& cell, const Tensor& x1, const Tensor& x2,
                   const std::pair<Tensor, Tensor>& y) {
@@ -49,6 +44,40 @@ void In2(Cell& cell) {
 // %%
 D2L_CELL("000/In2", In2);
 
+// %% 000/In3
+// Prints how long it lived.
+class Benchmark {
+ public:
+  explicit Benchmark(std::string prefix) : prefix_(std::move(prefix)) {}
+  ~Benchmark() {
+    std::cout << Say("%s time: %.4f sec\n", Translated(prefix_),
+                     timer_.Seconds());
+  }
+
+ private:
+  const std::string prefix_;
+  const Timer timer_;
+};
+// %% 000/In3, 000/In6, 000/In7, d2l/size-sweep
+Tensor Run(const Tensor& x, int products) {
+  Tensor y;
+  for (int i = 0; i < products; ++i) y = MatMul(x, x);
+  return y;
+}
+// %% 000/In3
+void TimeProducts(const Tensor& x) {
+  Synchronize(x.device());
+  {
+    const Benchmark benchmark("1000 products, not waited for,");
+    Run(x, 1000);
+  }
+  Synchronize(x.device());
+  {
+    const Benchmark benchmark("1000 products, waited for,");
+    Run(x, 1000);
+    Synchronize(x.device());
+  }
+}
 // %% 000/In3, measured
 void In3(Cell& cell) {
   const Tensor x = Rand({100, 100}, First());
@@ -60,6 +89,14 @@ void In3(Cell& cell) {
 }
 // %%
 D2L_CELL("000/In3", In3);
+
+// %% 000/In6
+// A clock that is read now shows the time of `working` only if it is done.
+std::int64_t LeftAfterWaitingFor(Device waited_for, Device working) {
+  Synchronize(waited_for);
+  return CurrentStream(working).QueuedOperations();
+}
+// %%
 
 struct Products {
   int count;
@@ -98,6 +135,28 @@ void In6(Cell& cell) {
 }
 // %%
 D2L_CELL("000/In6", In6);
+
+// %% 000/In7
+// The notebook's order: GPU2 has no work until the calls for GPU1 return, and
+// these wait for room in its queue.
+double RunInOrder(const Tensor& x1, const Tensor& x2, int products) {
+  const Timer timer;
+  Run(x1, products);
+  const double calls = timer.Seconds();
+  Run(x2, products);
+  return calls;
+}
+// %% 000/In7, d2l/size-sweep
+std::pair<Tensor, Tensor> RunInTurn(const Tensor& x1, const Tensor& x2,
+                                    int products) {
+  Tensor y1, y2;
+  for (int i = 0; i < products; ++i) {
+    y1 = MatMul(x1, x1);
+    y2 = MatMul(x2, x2);
+  }
+  return {y1, y2};
+}
+// %%
 
 // The time of a call that finds room in the queue.
 double RequestSeconds(Cell& cell, const Tensor& x) {
@@ -145,6 +204,11 @@ void In7(Cell& cell) {
 // %%
 D2L_CELL("000/In7", In7);
 
+// %% d2l/mm-4000
+void RunAndKeep(const Tensor& x, int products, std::vector<Tensor>* y) {
+  y->clear();  // so that their memory can be used again
+  for (int i = 0; i < products; ++i) y->push_back(MatMul(x, x));
+}
 // %% d2l/mm-4000, measured
 void Mm4000(Cell& cell) {
   const int n = cell.BySize(400, 1000, 4000);
@@ -176,155 +240,6 @@ void Mm4000(Cell& cell) {
 }
 // %%
 D2L_CELL("d2l/mm-4000", Mm4000);
-
-// Checks that `run` copies every product to `host`, with the right values.
-void CheckCopies(Cell& cell, const ThinProducts& p, float* host,
-                 const std::function<void()>& run) {
-  const std::vector<float> nothing(p.pageable_memory.size());
-  std::copy(nothing.begin(), nothing.end(), host);
-  run();
-  Synchronize(First());
-  for (std::size_t i = 0; i < p.y.size(); ++i) {
-    const std::string name = "y[" + std::to_string(i) + "]";
-    const std::vector<float> y = ToVector<float>(p.y[i]);
-    cell.CheckClose(name, y, ToVector<float>(MatMul(p.a[i], p.b)), 0);
-    cell.Check(std::memcmp(host + i * y.size(), y.data(),
-                           sizeof(float) * y.size()) == 0,
-               "the copy of " + name + " is not " + name);
-  }
-}
-
-// %% d2l/overlap, measured
-void Overlap(Cell& cell) {
-  const Device device = First();
-  const int steps = cell.BySize(40, 40, 20), m = cell.BySize(512, 1000, 4000);
-  ThinProducts p(device, steps, m, cell.BySize(32, 32, 1000));
-  Stream &one = CurrentStream(device), &two = NewStream(device);
-  const auto multiply = [&] {
-    for (int i = 0; i < steps; ++i) p.y[i] = MatMul(p.a[i], p.b);
-  };
-  const auto copy = [&] {
-    for (int i = 0; i < steps; ++i) CopyToHost(p, i, one, p.pinned);
-  };
-  const auto run = [&p](Stream& copies, float* host) {
-    return [&p, &copies, host] { MultiplyAndCopy(p, copies, host); };
-  };
-  const auto pinned = run(two, p.pinned), pageable = run(two, p.pageable);
-  const Timings t = cell.TimeInterleaved(
-      {{"products alone", {device}, multiply},
-       {"copies alone", {device}, copy},
-       {"one stream", {device}, run(one, p.pinned)},
-       {"two streams", {device}, pinned},
-       {"one stream, pageable", {device}, run(one, p.pageable)},
-       {"two streams, pageable", {device}, pageable}});
-  cell.PrintTimes(t);
-  CheckCopies(cell, p, p.pinned, pinned);
-  CheckCopies(cell, p, p.pageable, pageable);
-
-  const Judgement gain = Faster(t["two streams"], t["one stream"], kGain);
-  cell.Claim("Two streams are {} as fast as one.", gain,
-             WhyNoCopyBeside(device, t["products alone"], t["copies alone"]));
-  const Figure speedup =
-      Speedup(cell, t["two streams, pageable"], t["one stream, pageable"]);
-  cell.Claim("To pageable memory they are {} as fast: each call waits.",
-             Given(gain, Below(speedup, kGain), "to pinned memory"),
-             CallsTake(t["two streams, pageable"], t["two streams"]));
-}
-// %%
-D2L_CELL("d2l/overlap", Overlap);
-
-Mlp RandomMlp(const Cell& cell, Device home) {
-  const int batch = cell.BySize(1024, 4096, 16384);
-  const int hidden = cell.BySize(256, 512, 2048);
-  return {Randn({batch, 784}, home), Randn({batch, 10}, home),
-          Randn({784, hidden}, home) * 0.04, Randn({hidden, 10}, home) * 0.04};
-}
-
-// Checks that both gradients have the same bits, and are the whole batch's.
-void CheckGradient(Cell& cell, const Mlp& mlp, const Tensor& one,
-                   const Tensor& two) {
-  cell.CheckClose("the gradient on two devices", ToVector<float>(two),
-                  ToVector<float>(one), 0);
-  const Tensor h = Relu(MatMul(mlp.x, mlp.w1));
-  const Tensor whole = MatMul(T(h), MatMul(h, mlp.w2) - mlp.y);
-  cell.CheckClose("the sum of the halves", ToVector<float>(one),
-                  ToVector<float>(whole), 1e-3);
-}
-
-// %% 002/two-device-graph, measured
-// The last two devices of the table; with three, the first only has the data.
-std::vector<Device> Workers() {
-  const std::vector<DeviceInfo>& all = Devices();
-  return {all[all.size() < 2 ? 0 : all.size() - 2].device, all.back().device};
-}
-
-void Graph(Cell& cell) {
-  const Device home = First(), a = Workers()[0], b = Workers()[1];
-  const Mlp mlp = RandomMlp(cell, home);
-  Tensor one, two;
-  const auto on_one = [&] { one = Gradient(mlp, {a, a}); };
-  const auto on_two = [&] { two = Gradient(mlp, {a, b}); };
-  const Timings t =
-      cell.TimeInterleaved({{"on one device", Distinct({home, a}), on_one},
-                            {"on two", Distinct({home, a, b}), on_two}});
-  cell.PrintTimes(t);
-  CheckGradient(cell, mlp, one, two);
-
-  const TracedProgram run = TraceProgram(on_two);
-  const Timeline timeline(run.profile);
-  cell.ShowIfVerbose(DrawGraph(run.graph, "two-layer MLP"));
-  cell.Show(timeline.Draw("timeline"));
-  // FollowsTheData: chapters/auto_parallelism/schedule.h
-  const Judgement schedule = FollowsTheData(run.graph);
-  cell.Check(EarlyStarts(run.graph) == 0, schedule.evidence);
-  cell.Claim("{} operations began before their inputs were there.", schedule,
-             Say("An operation did not wait for what it reads or overwrites."));
-  cell.Claim("The gradient is {} as fast on two devices.",
-             Faster(t["on two"], t["on one device"], kGain),
-             OneDeviceOr(AtWork(timeline)));
-}
-// %%
-D2L_CELL("002/two-device-graph", Graph);
-
-// %% d2l/streams, measured
-void Streams(Cell& cell) {
-  const Device device = First();
-  std::vector<Stream*> four;
-  for (int i = 0; i < 4; ++i) four.push_back(&NewStream(device));
-  const std::vector<Stream*> one = {four[0]};
-  const int n = cell.BySize(512, 1000, 4000);
-  const Tensor small = Rand({64, 64}, device);
-  const Tensor large = Rand({n, n}, device);
-  Synchronize(device);  // these streams do not wait for the one it was made on
-  Tensor s1, s4, l1, l4;
-  const Timings t = cell.TimeInterleaved(
-      {{"small, one stream", {device}, [&] { s1 = RunOn(one, small, 4000); }},
-       {"small, four", {device}, [&] { s4 = RunOn(four, small, 4000); }},
-       {"large, one stream", {device}, [&] { l1 = RunOn(one, large, 8); }},
-       {"large, four", {device}, [&] { l4 = RunOn(four, large, 8); }}});
-  cell.PrintTimes(t);
-  CheckSquare(cell, "small, one stream", small, s1);
-  CheckSquare(cell, "small, four streams", small, s4);
-  CheckSquare(cell, "large, one stream", large, l1);
-  CheckSquare(cell, "large, four streams", large, l4);
-
-  // The controls: cores to overlap on, and streams that use them.
-  const Judgement cores = CanOverlap(device);
-  const Judgement overlap =
-      Given(cores, Faster(t["small, four"], t["small, one stream"], kGain),
-            "the device");
-  cell.Claim("Small products are {} as fast on four streams: they overlap.",
-             overlap, WhyNoOverlap(device, t["small, four"]));
-  cell.Claim(
-      "Large ones are {} as fast on four: one fills the device.",
-      Given(
-          cores.verdict == Verdict::kHolds ? overlap : cores,
-          Below(Speedup(cell, t["large, four"], t["large, one stream"]), 1.25),
-          cores.verdict == Verdict::kHolds ? "small ones" : "the device"),
-      WhyNotFull(device, t["large, one stream"], t["large, four"], 8));
-}
-// %%
-D2L_CELL("d2l/streams", Streams);
 
 // %% d2l/size-sweep, measured
 // Enough products for ten milliseconds or so on a core, unless a queue has no
@@ -362,6 +277,76 @@ void SizeSweep(Cell& cell) {
 }
 // %%
 D2L_CELL("d2l/size-sweep", SizeSweep);
+
+// Benchmarks, at the course's size.
+
+constexpr int kSmall = 100;
+constexpr int kSmallProducts = 20000;
+constexpr int kLarge = 1000;
+constexpr int kLargeProducts = 10;
+
+double Flop(double n, int products) { return products * 2 * n * n * n; }
+
+// Products of n x n matrices.
+bool OneDevice(const std::string& name, int n, int products) {
+  return BenchmarkWork(
+      name, products,
+      [=](Device device) {
+        return [=, x = Rand({n, n}, device)] { Run(x, products); };
+      },
+      Flop(n, products));
+}
+
+// work(x1, x2, products) enqueues `products` products on each device.
+template <typename Work>
+bool TwoDevices(const std::string& name, int n, int products, Work work) {
+  return BenchmarkPairWork(
+      name, 2 * products,
+      [=](Device first, Device second) {
+        return [=, x1 = Rand({n, n}, first), x2 = Rand({n, n}, second)] {
+          work(x1, x2, products);
+        };
+      },
+      Flop(n, 2 * products));
+}
+
+std::function<void()> Keep(Device device) {
+  return [x = Rand({kLarge, kLarge}, device),
+          y = std::vector<Tensor>()]() mutable {
+    RunAndKeep(x, kLargeProducts, &y);
+  };
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkCalls(
+        "BM_000_In3_Products_Enqueue", 1000,
+        [](Device device) {
+          return [x = Rand({kSmall, kSmall}, device)] { Run(x, 1000); };
+        },
+        /*iterations=*/50),
+    OneDevice("BM_000_In3_Products_Synchronized", kSmall, 1000),
+    OneDevice("BM_000_In6_MatMul", kSmall, kSmallProducts),
+    TwoDevices("BM_000_In7_MatMul_CourseOrder", kSmall, kSmallProducts,
+               RunInOrder),
+    TwoDevices("BM_000_In7_MatMul_InTurn", kSmall, kSmallProducts, RunInTurn),
+    BenchmarkWork("BM_d2l_mm_4000_OneDevice", kLargeProducts, Keep,
+                  Flop(kLarge, kLargeProducts)),
+    BenchmarkPairWork(
+        "BM_d2l_mm_4000_TwoDevices", 2 * kLargeProducts,
+        [](Device first, Device second) {
+          return [run1 = Keep(first), run2 = Keep(second)] {
+            run1();
+            run2();
+          };
+        },
+        Flop(kLarge, 2 * kLargeProducts)),
+    OneDevice("BM_d2l_size_sweep_8_OneDevice", 8, 4000),
+    TwoDevices("BM_d2l_size_sweep_8_TwoDevices", 8, 2000, RunInTurn),
+    OneDevice("BM_d2l_size_sweep_64_OneDevice", 64, 760),
+    TwoDevices("BM_d2l_size_sweep_64_TwoDevices", 64, 380, RunInTurn),
+    OneDevice("BM_d2l_size_sweep_512_OneDevice", 512, 4),
+    TwoDevices("BM_d2l_size_sweep_512_TwoDevices", 512, 2, RunInTurn),
+};
 
 }  // namespace
 }  // namespace d2l::auto_parallelism

@@ -161,8 +161,6 @@ std::vector<Value> RunOnStreams(const std::vector<Step>& program,
 }
 // %%
 
-}  // namespace
-
 // %% d2l/random-dag, measured
 // RandomProgram and Tally stand at the top.
 void RandomDag(Cell& cell) {
@@ -195,4 +193,5 @@ void RandomDag(Cell& cell) {
 // %%
 D2L_CELL("d2l/random-dag", RandomDag);
 
+}  // namespace
 }  // namespace d2l::auto_parallelism

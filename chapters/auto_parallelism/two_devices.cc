@@ -9,6 +9,7 @@
 
 #include "common/base/statistics.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/host_library.h"
 
 namespace d2l {
 namespace {
@@ -92,6 +93,14 @@ std::vector<Device> Distinct(std::vector<Device> devices) {
   std::sort(devices.begin(), devices.end());
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   return devices;
+}
+
+void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
+                 const Tensor& got) {
+  const std::vector<float> values = ToVector<float>(x);
+  cell.CheckClose(what, ToVector<float>(got),
+                  HostMatMul(values, values, static_cast<int>(x.size(0))),
+                  1e-4);
 }
 
 Figure Speedup(Cell& cell, const Timing& a, const Timing& b) {

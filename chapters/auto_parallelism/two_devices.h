@@ -37,6 +37,10 @@ std::vector<Device> Both();
 // The devices without repetition.
 std::vector<Device> Distinct(std::vector<Device> devices);
 
+// Checks that `got` is x @ x.
+void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
+                 const Tensor& got);
+
 // Reports how many times as long b takes as a, repeat by repeat.
 Figure Speedup(Cell& cell, const Timing& a, const Timing& b);
 
