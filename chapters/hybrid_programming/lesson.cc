@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,13 +17,54 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "chapters/hybrid_programming/programs.h"
+#include "chapters/hybrid_programming/compiling.h"
 #include "common/d2l.h"
 #include "common/graph/generated/load_cpp.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::hybrid_programming {
+
+// %% 000/In1, d2l/fused-chain, d2l/break-even
+// A program of a function's operations, rewritten by all passes. ir::Captured
+// runs it.
+ir::Graph TraceAndOptimize(const ir::TensorFunction& function,
+                           const std::vector<Tensor>& inputs,
+                           const char* name) {
+  ir::Graph graph = ir::Trace(function, inputs, {name});
+  ir::Optimize(graph);
+  return graph;
+}
+// %%
+
+ir::CapturedOptions GenerateCpp() {
+  ir::CapturedOptions options;
+  options.generate_cpp = true;
+  return options;
+}
+
 namespace {
+
+// %% 000/In1
+// Statements, each of which enqueues an operation.
+Tensor Add(const Tensor& a, const Tensor& b) { return a + b; }
+
+std::vector<Tensor> FancyFunc(const std::vector<Tensor>& abcd) {
+  const Tensor e = Add(abcd[0], abcd[1]);
+  const Tensor f = Add(abcd[2], abcd[3]);
+  const Tensor g = Add(e, f);
+  return {g};
+}
+// %%
+
+// Vectors of n ones, twos, threes and fours.
+std::vector<Tensor> OneToFour(std::int64_t n, Device device) {
+  std::vector<Tensor> numbers;
+  for (const float value : {1.F, 2.F, 3.F, 4.F}) {
+    numbers.push_back(Full({n}, value, device));
+  }
+  return numbers;
+}
 
 // C++ is generated for CPU devices: cpu:0, if it is there.
 Device FusingDevice() { return HasDevice(Device()) ? Device() : TryGpu(); }
@@ -112,6 +155,38 @@ void In1(Cell& cell) {
 // %%
 D2L_CELL("000/In1", In1);
 
+// %% 001/c2
+// What is static is called by this program alone: a compiler may leave it out.
+std::string AddStr() {
+  return "static int add(int a, int b) { return a + b; }\n";
+}
+
+std::string FancyFuncStr() {
+  return "static int fancy_func(int a, int b, int c, int d) {\n"
+         "  int e = add(a, b);\n"
+         "  int f = add(c, d);\n"
+         "  int g = add(e, f);\n"
+         "  return g;\n"
+         "}\n";
+}
+
+std::string EvokeStr() {
+  return AddStr() + FancyFuncStr() +
+         "extern \"C\" int evoke() { return fancy_func(1, 2, 3, 4); }\n";
+}
+
+// Compiles the program, and loads it into this one. Who calls the function that
+// is returned runs it.
+absl::StatusOr<int (*)()> CompileText(const std::string& prog,
+                                      const std::string& level) {
+  const TemporaryDirectory directory;  // of the compiler's files
+  const absl::StatusOr<ir::CompiledCpp> y =
+      ir::LoadCpp(prog, {level, "-fPIC", "-shared"}, {directory.path()});
+  if (!y.ok()) return y.status();
+  return reinterpret_cast<int (*)()>(y->Function("evoke"));
+}
+// %%
+
 // Prints which framework is imperative, symbolic or hybrid.
 void PrintFrameworks() {
   for (const char* framework :
@@ -187,8 +262,7 @@ void JudgeTraced(Cell& cell) {
 }
 
 // %% 001/c2, measured
-// CompileText: chapters/hybrid_programming/programs.cc. PrintFrameworks and
-// what judges stand above this cell.
+// PrintFrameworks and what judges stand above this cell.
 void C2(Cell& cell) {
   const std::string prog = EvokeStr();
   std::cout << prog;
@@ -211,6 +285,15 @@ void C2(Cell& cell) {
 }
 // %%
 D2L_CELL("001/c2", C2);
+
+// %% d2l/fused-chain
+// A chain of element-wise operations.
+std::vector<Tensor> Chain(int operations, const std::vector<Tensor>& in) {
+  Tensor x = in[0];
+  for (int i = 0; i < operations; ++i) x = i % 2 == 0 ? x + in[1] : x * 0.5;
+  return {x};
+}
+// %%
 
 // figures: by length; one by one, in strips, and as generated C++ if possible.
 void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
@@ -316,8 +399,7 @@ Figure NetworkPays(Cell& cell, Device device, std::int64_t width,
 }
 
 // %% d2l/break-even, measured
-// NetworkPays and CallsToPay stand above this cell; Chain:
-// chapters/hybrid_programming/programs.cc
+// NetworkPays, CallsToPay and Chain stand above this cell.
 void BreakEven(Cell& cell) {
   const Device device = TryGpu();
   std::cout << "  " << Padded("", 30) << Padded("costs", -10)
@@ -360,6 +442,79 @@ void BreakEven(Cell& cell) {
 }
 // %%
 D2L_CELL("d2l/break-even", BreakEven);
+
+// Benchmarks, at the course's size.
+
+// How often a cell runs its program.
+constexpr int kCalls = 1000;
+
+// Calls of a program that was compiled from its text.
+bool BenchmarkText(const std::string& name, const char* level) {
+  return BenchmarkHost(name, kCalls, [level] {
+    const absl::StatusOr<int (*)()> evoke = CompileText(EvokeStr(), level);
+    if (!evoke.ok()) throw std::runtime_error(evoke.status().ToString());
+    return Loop(kCalls, [run = *evoke] { KeepValue(run()); });
+  });
+}
+
+std::vector<Tensor> TenOperations(const std::vector<Tensor>& in) {
+  return Chain(10, in);
+}
+
+std::vector<Tensor> TwoVectors(Device device) {
+  constexpr std::int64_t kNumbers = 10'000'000;
+  return {Randn({kNumbers}, device), Randn({kNumbers}, device)};
+}
+
+// A function's program on these inputs.
+std::function<void()> Captured(const ir::TensorFunction& function,
+                               const std::vector<Tensor>& in,
+                               const ir::CapturedOptions& options = {}) {
+  const auto program = std::make_shared<ir::Captured>(
+      TraceAndOptimize(function, in, "program"), options);
+  if (options.generate_cpp && !program->not_generated().empty()) {
+    throw std::runtime_error(program->not_generated());
+  }
+  return [program, in] { program->Run(in); };
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkText("BM_001_c2_Text_AsWritten_Host", "-O0"),
+    BenchmarkText("BM_001_c2_Text_Rewritten_Host", "-O2"),
+    BenchmarkWork("BM_000_In1_FancyFunc_Statements", kCalls,
+                  [](Device device) {
+                    return Loop(kCalls,
+                                [in = OneToFour(1, device)] { FancyFunc(in); });
+                  }),
+    BenchmarkWork("BM_000_In1_FancyFunc_Compiled", kCalls,
+                  [](Device device) {
+                    return Loop(kCalls,
+                                Captured(FancyFunc, OneToFour(1, device)));
+                  }),
+    BenchmarkWork("BM_d2l_fused_chain_Ten_Statements", 1,
+                  [](Device device) {
+                    return [in = TwoVectors(device)] { TenOperations(in); };
+                  }),
+    BenchmarkWork("BM_d2l_fused_chain_Ten_Strips", 1,
+                  [](Device device) {
+                    return Captured(TenOperations, TwoVectors(device));
+                  }),
+    BenchmarkWork("BM_d2l_fused_chain_Ten_Generated", 1,
+                  [](Device device) {
+                    return Captured(TenOperations, TwoVectors(device),
+                                    GenerateCpp());
+                  }),
+    BenchmarkWork("BM_d2l_break_even_TraceAndPasses", 1,
+                  [](Device device) {
+                    const auto net =
+                        std::make_shared<nn::Sequential>(Mlp(512, device));
+                    const std::vector<Tensor> in = {Randn({1, 512}, device)};
+                    const auto forward = [net](const std::vector<Tensor>& x) {
+                      return std::vector<Tensor>{(*net)(x[0])};
+                    };
+                    return [=] { TraceAndOptimize(forward, in, "mlp"); };
+                  }),
+};
 
 }  // namespace
 }  // namespace d2l::hybrid_programming

@@ -5,22 +5,44 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "chapters/hybrid_programming/programs.h"
 #include "common/base/child_process.h"
+#include "chapters/hybrid_programming/compiling.h"
 #include "common/d2l.h"
+#include "common/graph/generated/load_cpp.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::hybrid_programming {
+
+// %% d2l/mlp-program, d2l/hybridize-mlp, d2l/width-sweep, d2l/hybridize-save
+nn::Sequential Mlp(std::int64_t n, Device device) {
+  return nn::Sequential(nn::Linear(n, n / 2, device), nn::ReLU(),
+                        nn::Linear(n / 2, n / 4, device), nn::ReLU(),
+                        nn::Linear(n / 4, 2, device));
+}
+// %% d2l/mlp-program, d2l/hybridize-mlp, d2l/width-sweep
+// The first call traces the network; the later ones run the program.
+nn::Hybrid CompiledMlp(std::int64_t n, Device device) {
+  nn::Hybrid net = nn::Hybridize(Mlp(n, device));
+  net(Randn({1, n}, device));
+  return net;
+}
+// %%
+
+namespace {
 
 // %% d2l/mlp-program, measured
 void MlpProgram(Cell& cell) {
@@ -62,7 +84,18 @@ void MlpProgram(Cell& cell) {
 // %%
 D2L_CELL("d2l/mlp-program", MlpProgram);
 
-namespace {
+// The products of an MLP's layers, one after the other, and nothing else.
+ir::TensorFunction ProductsOf(const nn::Module& mlp) {
+  std::vector<Tensor> weights;
+  for (const auto& [name, parameter] : nn::NamedParameters(mlp)) {
+    if (parameter.dim() == 2) weights.push_back(parameter);
+  }
+  return [weights](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    Tensor y = in[0];
+    for (const Tensor& weight : weights) y = MatMul(y, T(weight));
+    return {y};
+  };
+}
 
 // Judges the gain of compiling, and its limit.
 void JudgeNetwork(Cell& cell, const Timings& t, int operations, int calls) {
@@ -87,11 +120,9 @@ void JudgeNetwork(Cell& cell, const Timings& t, int operations, int calls) {
                  operations, Each(addition, calls), Each(arithmetic, calls)));
 }
 
-}  // namespace
-
 // %% d2l/hybridize-mlp, measured
-// JudgeNetwork stands above this cell. ProductsOf and GenerateCpp:
-// chapters/hybrid_programming/programs.cc
+// JudgeNetwork and ProductsOf stand above this cell, GenerateCpp in
+// chapters/hybrid_programming/lesson.cc.
 void HybridizeMlp(Cell& cell) {
   const Device device = TryGpu();
   const int n = cell.BySize(50, 1000, 1000), width = 512;
@@ -167,7 +198,15 @@ void WidthSweep(Cell& cell) {
 // %%
 D2L_CELL("d2l/width-sweep", WidthSweep);
 
-namespace {
+// %% d2l/hybridize-save
+// Writes the program and the weights. The network may go: they are all that
+// another program needs (tools/run_program).
+absl::Status SaveMlp(const Tensor& x, const std::string& prefix, Tensor* y) {
+  nn::Hybrid net = nn::Hybridize(Mlp(512, x.device()));
+  *y = net(x);
+  return net.Save(prefix);
+}
+// %%
 
 namespace fs = std::filesystem;
 
@@ -201,8 +240,6 @@ std::string OtherProgram() {
   }
   return "run_program";
 }
-
-}  // namespace
 
 // %% d2l/hybridize-save, measured
 // ListFiles and OtherProgram stand above this cell.
@@ -244,8 +281,6 @@ void HybridizeSave(Cell& cell) {
 // %%
 D2L_CELL("d2l/hybridize-save", HybridizeSave);
 
-namespace {
-
 // %% d2l/hybridnet
 struct HybridNet : nn::Module {
   Tensor Forward(const Tensor& x) override {
@@ -268,8 +303,6 @@ struct HybridNet : nn::Module {
   int prints = 0;
 };
 // %%
-
-}  // namespace
 
 // %% d2l/hybridnet, measured
 void ThreeSurprises(Cell& cell) {
@@ -308,4 +341,28 @@ void ThreeSurprises(Cell& cell) {
 // %%
 D2L_CELL("d2l/hybridnet", ThreeSurprises);
 
+// Benchmarks, at the course's size.
+
+// How often a cell runs its program.
+constexpr int kCalls = 1000;
+
+bool BenchmarkNetwork(const std::string& name, int width, bool compiled) {
+  return BenchmarkWork(
+      name, kCalls, [width, compiled](Device device) -> std::function<void()> {
+        const auto net =
+            std::make_shared<nn::Hybrid>(CompiledMlp(width, device));
+        const Tensor x = Randn({1, width}, device);
+        if (compiled) return Loop(kCalls, [net, x] { (*net)(x); });
+        return Loop(kCalls, [net, x] { net->module()(x); });
+      });
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkNetwork("BM_d2l_hybridize_mlp_Statements", 512, false),
+    BenchmarkNetwork("BM_d2l_hybridize_mlp_Compiled", 512, true),
+    BenchmarkNetwork("BM_d2l_width_sweep_8Wide_Statements", 8, false),
+    BenchmarkNetwork("BM_d2l_width_sweep_8Wide_Compiled", 8, true),
+};
+
+}  // namespace
 }  // namespace d2l::hybrid_programming
