@@ -4,7 +4,6 @@ repository's own exercises: do they have all that a learner reads?"""
 
 import contextlib
 import io
-import itertools
 import json
 import os
 import pathlib
@@ -432,31 +431,6 @@ class Programs(unittest.TestCase):
 
     def test_a_loop_that_does_not_end(self):
         self.assertIn("a loop", self.run_shell("while :; do :; done", seconds=3)[1])
-
-
-def table_faults(file, table, expected):
-    """What is to be changed in a file's table, so that it has the expected rows."""
-    faults = [f"add to {file}: {row}" for row in expected if row not in table]
-    faults += [f"remove from {file}: {row}" for row in table if row not in expected]
-    if not faults and table != expected:
-        # A row that stands twice, or another order.
-        there, wanted = next(pair for pair in itertools.zip_longest(table, expected)
-                             if pair[0] != pair[1])
-        faults.append(f"in {file} stands {there}, where {wanted} is expected")
-    return faults
-
-
-class TableFaults(unittest.TestCase):
-    def test_each_row_is_named(self):
-        self.assertEqual(table_faults("x.md", ["| a |"], ["| a |"]), [])
-        self.assertEqual(table_faults("x.md", ["| a |", "| c |"], ["| a |", "| b |"]),
-                         ["add to x.md: | b |", "remove from x.md: | c |"])
-
-    def test_the_first_row_out_of_order_is_named(self):
-        self.assertEqual(table_faults("x.md", ["a", "c", "b"], ["a", "b", "c"]),
-                         ["in x.md stands c, where b is expected"])
-        self.assertEqual(table_faults("x.md", ["a", "a"], ["a"]),
-                         ["in x.md stands a, where None is expected"])
 
 
 class Repository(unittest.TestCase):
