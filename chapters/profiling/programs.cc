@@ -138,11 +138,10 @@ void Stacked(Hundreds& h, bool to_host, bool anew) {
 void DoubleLoop(Hundreds& h, bool to_host) {
   for (int i = 0; i < h.on_device.size(0); ++i) {
     for (int j = 0; j < 100; ++j) {
-      const Tensor product = h.a[j] * h.b[i][j];
       if (to_host) {
-        h.CopyToHost(i, j, product);
+        h.CopyToHost(i, j, h.a[j] * h.b[i][j]);
       } else {
-        h.on_device[{i, kAll, kAll, j}] = product;
+        h.on_device[{i, kAll, kAll, j}] = h.a[j] * h.b[i][j];
       }
     }
   }
