@@ -63,20 +63,21 @@ def problems(path, text, own_header):
     """Lines about a file's text. own_header is the text of foo.h, for foo.cc."""
     if '#include "common/d2l.h"' in text:
         return
-    there = included(text) | included(own_header)
+    included_headers = included(text) | included(own_header)
     for name in sorted(set(USE.findall(NO_CODE.sub("", text)))):
         headers = [header for header, names in HEADERS.items() if re.fullmatch(names, name)]
         if not headers:
             yield "%s uses %s, whose header tools/check_includes.py does not know" % (path, name)
-        elif headers[0] not in there:
+        elif headers[0] not in included_headers:
             yield '%s uses %s without #include "absl/%s"' % (path, name, headers[0])
 
 
 def main():
     found = 0
     for path in sys.argv[1:]:
-        own = re.sub(r"(_test)?\.\w+$", ".h", path)
-        for problem in problems(path, read(path), read(own) if os.path.exists(own) else ""):
+        header = re.sub(r"(_test)?\.\w+$", ".h", path)
+        own_header = read(header) if os.path.exists(header) else ""
+        for problem in problems(path, read(path), own_header):
             print(problem)
             found += 1
     sys.exit(1 if found else 0)

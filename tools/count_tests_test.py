@@ -56,22 +56,23 @@ class CountTests(unittest.TestCase):
                '<testcase classname="A" name="Bad"><failure message="a.cc:1&#10;1 is not 2"/>'
                '</testcase><testcase classname="A" name="Later" status="notrun"/>'
                '<testcase classname="A" name="Gpu"><skipped message="a.cc:2&#10;no GPU"/></testcase>')
-        said, totals = self.count(configured("//:a"), self.result("//:a", xml, "FAILED"), exit_code=3)
+        printed, totals = self.count(
+            configured("//:a"), self.result("//:a", xml, "FAILED"), exit_code=3)
         self.assertEqual(totals, "1 1 2\n")
-        self.assertIn("FAILED   //:a A.Bad: a.cc:1 | 1 is not 2\n", said)
-        self.assertIn("SKIPPED  //:a A.Gpu: no GPU\n", said)
-        self.assertIn("SKIPPED  //:a A.Later: disabled in the source\n", said)
-        self.assertIn("[plain] 1 passed; 1 failed; 2 skipped\n", said)
+        self.assertIn("FAILED   //:a A.Bad: a.cc:1 | 1 is not 2\n", printed)
+        self.assertIn("SKIPPED  //:a A.Gpu: no GPU\n", printed)
+        self.assertIn("SKIPPED  //:a A.Later: disabled in the source\n", printed)
+        self.assertIn("[plain] 1 passed; 1 failed; 2 skipped\n", printed)
 
     def test_unittest(self):
         log = ("test_a (b_test.B) ... ok\ntest_c (b_test.B) ... skipped 'no terminal'\n"
                "test_d (b_test.B) ... FAIL\n=====\nFAIL: test_d (b_test.B)\n-----\nwhy\n"
                "Ran 3 tests in 0.1s\n\nFAILED (failures=1, skipped=1)\n")
         xml = '<testcase name="b"/><system-out>%s</system-out>' % saxutils.escape(log)
-        said, totals = self.count(self.result("//:b", xml, "FAILED"), exit_code=3)
+        printed, totals = self.count(self.result("//:b", xml, "FAILED"), exit_code=3)
         self.assertEqual(totals, "1 1 1\n")
-        self.assertIn("SKIPPED  //:b test_c (b_test.B): no terminal\n", said)
-        self.assertIn("FAILED   //:b test_d (b_test.B)", said)
+        self.assertIn("SKIPPED  //:b test_c (b_test.B): no terminal\n", printed)
+        self.assertIn("FAILED   //:b test_d (b_test.B)", printed)
 
     def test_targets(self):
         said, totals = self.count(

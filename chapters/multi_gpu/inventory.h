@@ -40,8 +40,8 @@ std::vector<DeviceState> TableDevices(double seconds);
 // or renumber them. If it fails, the error is Internal, with its message.
 absl::StatusOr<std::vector<DeviceState>> NvidiaSmiGpus();
 
-// The same if there is a real GPU in the device table. *note is set to a
-// sentence if nvidia-smi fails.
+// NvidiaSmiGpus if there is a real GPU in the device table, else none. *note is
+// set to a sentence if nvidia-smi fails.
 std::vector<DeviceState> MachineGpus(std::string* note);
 
 // The table, in 80 columns.

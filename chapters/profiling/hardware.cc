@@ -134,7 +134,8 @@ T Accumulate(T step, std::int64_t n) {
   return sum;
 }
 
-// The same in pairs: what is added is about as large as what it is added to.
+// Adds `step` n times, in pairs: what is added is about as large as what it is
+// added to.
 float AddInPairs(float step, std::int64_t n) {
   if (n == 1) return step;
   return AddInPairs(step, n / 2) + AddInPairs(step, n - n / 2);

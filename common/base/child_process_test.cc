@@ -113,9 +113,9 @@ TEST(RunProgram, StopsTheProgramAndItsChildrenAfterTheLimit) {
   ProgramOptions options;
   options.time_limit = std::chrono::milliseconds(200);
   for (const char* script :
-       {// It and a child of it hold the pipe open.
+       {// The script and its child hold the pipe open.
         "sleep 1000 & echo $!; sleep 1000",
-        // It has closed its output, and goes on.
+        // The script has closed its output, and goes on.
         "sleep 1000 >&- 2>&- & echo $!; exec >&- 2>&-; exec sleep 1000"}) {
     // On a crowded machine the shell may not get to its first line in time.
     for (; options.time_limit < std::chrono::minutes(1);

@@ -66,7 +66,8 @@ TEST(SpinWait, ACoreThatThisProgramUsedWasNotLostToAnother) {
 
 TEST(SpinWait, CountsHowLongItLooked) {
   AwaitFreeCores();
-  const std::int64_t own = SpinWait::OwnNanos(), all = SpinWait::AllNanos();
+  const std::int64_t own_before = SpinWait::OwnNanos(),
+                     all_before = SpinWait::AllNanos();
   const Timer timer;
   {
     SpinWait spin(100'000);
@@ -74,10 +75,10 @@ TEST(SpinWait, CountsHowLongItLooked) {
     }
   }
   std::thread([] { SpinWait::Count(5 * kSecond); }).join();
-  EXPECT_LE(SpinWait::OwnNanos() - own, timer.Nanos());
-  EXPECT_GE(SpinWait::AllNanos() - all, 5 * kSecond);
-  EXPECT_EQ(SpinWait::AllNanos() - all - 5 * kSecond,
-            SpinWait::OwnNanos() - own);
+  EXPECT_LE(SpinWait::OwnNanos() - own_before, timer.Nanos());
+  EXPECT_GE(SpinWait::AllNanos() - all_before, 5 * kSecond);
+  EXPECT_EQ(SpinWait::AllNanos() - all_before - 5 * kSecond,
+            SpinWait::OwnNanos() - own_before);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class TickScale {
                         static_cast<double>(ticks - ticks_) * nanos_per_tick_);
   }
 
-  // The same for times between two moments: exact at both.
+  // Converts ticks between two moments, of which both are exact.
   static std::int64_t ToNanos(std::int64_t ticks, const TickScale& from,
                               const TickScale& to);
 

@@ -4,9 +4,9 @@
 //   Work();
 //   std::cout << timer.Seconds();
 //
-// It measures wall time on a clock that never goes back. Reading it costs about
-// 20 ns. Synchronize (common/device/device_table.h) before reading it, or it
-// measures the enqueueing of asynchronous work, not the work.
+// A Timer measures wall time on a clock that never goes back. Reading it costs
+// about 20 ns. Synchronize (common/device/device_table.h) before reading it, or
+// it measures the enqueueing of asynchronous work, not the work.
 
 #ifndef D2L_COMMON_BASE_TIMER_H_
 #define D2L_COMMON_BASE_TIMER_H_

@@ -91,7 +91,7 @@ std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
                             : after.others_spun - before.others_spun;
     busiest = std::max(busiest, thread.run - spun);
     slices += thread.slices;
-    // It may have begun to wait before the first reading.
+    // The thread may have begun to wait before the first reading.
     thread.waited = std::min(thread.waited, seconds);
     waited += thread.waited;
     none_ran = std::max(none_ran, thread.waited - (run - thread.run));

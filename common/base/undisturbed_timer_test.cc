@@ -23,7 +23,7 @@ ProcessTimes Of(std::vector<Thread> threads) {
 }
 
 TEST(Undisturbed, IsKnownExactlyOfOneThread) {
-  // It ran for 2 s of 5, and waited for the other 3.
+  // The thread ran for 2 s of 5, and waited for the other 3.
   const std::optional<Bounds> b =
       Undisturbed(5, Of({{1, 1, 0}}), Of({{3, 4, 0}}));
   ASSERT_TRUE(b);

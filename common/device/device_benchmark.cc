@@ -75,7 +75,7 @@ void BM_Enqueue(benchmark::State& state) {
 }
 BENCHMARK(BM_Enqueue)->UseManualTime();
 
-// The same while the worker is stalled: the cost of the push alone.
+// Enqueues while the worker is stalled: the cost of the push alone.
 void BM_EnqueueWorkerBusy(benchmark::State& state) {
   CpuStream stream(kDevice, 0, StreamOptions());
   Sum sum;

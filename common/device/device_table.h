@@ -95,7 +95,7 @@ Stream& DefaultStream(Device device);
 // A further stream of the device, which lives as long as the table: make a
 // few and keep them.
 Stream& NewStream(Device device);
-// The same with its own bound on its queue, from 1 to
+// A further stream with its own bound on its queue, from 1 to
 // StreamOptions::kUnbounded; throws std::invalid_argument for other bounds.
 Stream& NewStream(Device device, std::int64_t max_queued_operations);
 // The device's stream for copying finished results to the host: such copies do

@@ -101,7 +101,7 @@ class FailureLedger {
   bool Skip(std::uint64_t number);
 
  protected:
-  // The same as Fail.
+  // Fail, with the lock held.
   void Open(std::uint64_t number, FailurePtr failure)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True if a failure of operation `number` is caused by an earlier one.

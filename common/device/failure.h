@@ -99,10 +99,10 @@ std::string WhatOf(const std::exception_ptr& thrown);
 // carries, which is the cause, rather than the wait for it.
 FailurePtr MakeFailure(const OpLabel& label, std::uint64_t number,
                        std::string stream, const std::exception_ptr& thrown);
-// The same for an operation that threw nothing.
+// The failure of an operation that threw nothing.
 std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
                                      std::string stream, std::string what);
-// The same for an operation skipped because the program is ending.
+// The failure of an operation skipped because the program is ending.
 FailurePtr MakeSkippedAtEnd(const OpLabel& label, std::uint64_t number,
                             std::string stream);
 

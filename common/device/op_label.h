@@ -5,9 +5,9 @@
 //   label.AddInput({256, 128});
 //   stream.Enqueue(label, [=] { … });
 //
-// It is copied into the queue with every operation, so it is small, trivially
-// copyable, and turned into text only when an operation fails. Names live as
-// long as the process: they are string literals or interned
+// A label is copied into the queue with every operation, so it is small,
+// trivially copyable, and turned into text only when an operation fails. Names
+// live as long as the process: they are string literals or interned
 // (common/base/source_location.h).
 
 #ifndef D2L_COMMON_DEVICE_OP_LABEL_H_

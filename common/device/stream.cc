@@ -40,7 +40,7 @@ void Tell(StreamRecord record, const Event& event = Event()) {
   internal::ReportStream(record);
 }
 
-// The same for an operation, which gets the listeners' stamps.
+// Tells the listeners of an operation, which gets their stamps.
 void Tell(StreamRecord record, const FailureLedger& ledger, OpLabel& label) {
   if (!internal::StreamHasListeners()) return;
   OpStamps* stamps = nullptr;

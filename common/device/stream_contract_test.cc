@@ -902,7 +902,7 @@ TEST_P(LaunchBlockingTest, ErrorsAreThrownByTheCallThatEnqueues) {
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->failure().what, "the disk is on fire");
   EXPECT_EQ(error->noticed_at(), error->failure().requested_at);
-  // It has been reported: the stream goes on.
+  // The failure has been reported: the stream goes on.
   ran = false;
   stream_->HostCallback([&ran] { ran = true; });
   EXPECT_TRUE(ran);

@@ -4,8 +4,8 @@
 //   for (int i = 0; i < n; ++i) y = x + 1;  // only queued
 //   stall.Release();                        // now it runs
 //
-// It separates the cost of enqueueing, while the device is idle, from the cost
-// of the work, while nothing is enqueued.
+// A stall separates the cost of enqueueing, while the device is idle, from the
+// cost of the work, while nothing is enqueued.
 //
 // A wait for a stalled stream never ends, nor does an enqueue on it once its
 // queue is full (see Room). With launch blocking every enqueue is such a wait,

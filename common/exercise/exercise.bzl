@@ -31,7 +31,7 @@ _KERNEL_DEPS = [
     "//common/kernels/cuda:check_hooks",
 ]
 
-# The same kernel for a GPU; returns deps for the linking target.
+# Compiles the kernel for a GPU; returns deps for the linking target.
 def _for_gpu(name, src):
     cuda_library(
         name = name,

@@ -9,8 +9,9 @@
 //   run.ExpectRight(y, expected, 1e-6, "Each number is doubled.");
 //   run.ExpectCoalesced("Let neighbours read neighbours.");
 //
-// It quotes lines of the learner's file if bazel run started the program, as
-// //:exercises does, or if it runs in the workspace. For one thread.
+// A KernelRun quotes lines of the learner's file if bazel run started the
+// program, as //:exercises does, or if it runs in the workspace. For one
+// thread.
 
 #ifndef D2L_COMMON_EXERCISE_KERNEL_RUN_H_
 #define D2L_COMMON_EXERCISE_KERNEL_RUN_H_

@@ -118,25 +118,26 @@ TEST_P(CapturedGpuTest, ArgumentsOfAllLayouts) {
 TEST_P(CapturedGpuTest, ARegionHasTheBitsOfItsOperations) {
   using Which = BinaryPrimitive::Which;
   std::vector<std::pair<std::string, TensorFunction>> functions;
-  const SourceLocation here = SourceLocation::Current();
+  const SourceLocation requested_at = SourceLocation::Current();
   const auto add = [&](const std::string& name, const auto& function) {
     functions.emplace_back(name, [function](const Values& in) -> Values {
       return {function(in[0] * 0.5, in[1], in[2])};
     });
   };
   for (const auto& row : kernels::kOpInfos<kernels::UnaryOp>) {
-    add(row.name, [op = row.op, here](Tensor x, Tensor y, Tensor) {
-      return Apply(UnaryPrimitive(op), {&x}, here) - y;
+    add(row.name, [op = row.op, requested_at](Tensor x, Tensor y, Tensor) {
+      return Apply(UnaryPrimitive(op), {&x}, requested_at) - y;
     });
   }
   for (const auto& row : kernels::kOpInfos<kernels::BinaryOp>) {
     if (row.op == kernels::BinaryOp::kPow) continue;
     for (const Which which : {Which::kNone, Which::kFirst, Which::kSecond}) {
-      add(row.name, [op = row.op, which, here](Tensor x, Tensor y, Tensor) {
-        const BinaryPrimitive binary(op, which, -0.0);
-        if (which != Which::kNone) return Apply(binary, {&x}, here);
-        return Apply(binary, {&x, &y}, here);
-      });
+      add(row.name,
+          [op = row.op, which, requested_at](Tensor x, Tensor y, Tensor) {
+            const BinaryPrimitive binary(op, which, -0.0);
+            if (which != Which::kNone) return Apply(binary, {&x}, requested_at);
+            return Apply(binary, {&x, &y}, requested_at);
+          });
     }
   }
   add("where", [](Tensor x, Tensor y, Tensor one) {

@@ -39,9 +39,11 @@ std::vector<Tensor> RunFunction(const Graph& graph, const Function& function,
       case NodeKind::kConstant: {
         const ValueId value = node.outputs[0];
         // A copy of its own, if the program writes or returns it.
-        const bool own = storages.pinned(value) || storages.escapes(value);
-        values[value] =
-            own ? Clone(node.constant, node.op.requested_at) : node.constant;
+        const bool is_written_or_returned =
+            storages.pinned(value) || storages.escapes(value);
+        values[value] = is_written_or_returned
+                            ? Clone(node.constant, node.op.requested_at)
+                            : node.constant;
         break;
       }
       case NodeKind::kCall:

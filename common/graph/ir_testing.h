@@ -206,8 +206,8 @@ class RandomProgram {
     const auto add = [&](const Tensor& value) { values.push_back(value); };
     static constexpr double kScalars[] = {1, 1.0, 0, 0.0, -0.0, 2, 0.5, -1, 3};
     const double scalar = kScalars[Below(random, 9)];
-    const auto dim = [&](const Tensor& of) {
-      return Below(random, of.dim() == 0 ? 1 : of.dim());
+    const auto dim = [&](const Tensor& x) {
+      return Below(random, x.dim() == 0 ? 1 : x.dim());
     };
     switch (Below(random, 34)) {
       case 0:

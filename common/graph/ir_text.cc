@@ -78,9 +78,9 @@ class Printer {
     names_.assign(function.values.size(), "");
     int next = 0;
     const auto name = [&](ValueId value) {
-      const std::string& its = function.values[value].name;
-      names_[value] =
-          its.empty() ? absl::StrCat("%", next++) : absl::StrCat("%", its);
+      const std::string& value_name = function.values[value].name;
+      names_[value] = value_name.empty() ? absl::StrCat("%", next++)
+                                         : absl::StrCat("%", value_name);
     };
     std::for_each(function.arguments.begin(), function.arguments.end(), name);
     for (const Node& node : function.nodes) {

@@ -21,7 +21,7 @@ using kernels::BinaryOp;
 
 namespace {
 
-// The same as in the element-wise kernels.
+// As in kernels/cpu/elementwise_run.cc.
 constexpr std::int64_t kGrain = 1 << 15;
 constexpr std::int64_t kStreamBytes = 6 << 20;
 
@@ -169,7 +169,8 @@ class Strips::Builder {
     return step;
   }
 
-  // The same choice as EnqueueBinary's.
+  // Chooses the loop as Enqueue of BinaryArgs does
+  // (kernels/cpu/elementwise.cc).
   void BuildBinary(const BinaryPrimitive& binary, const Node& node, DType dtype,
                    Step& step) {
     using Which = BinaryPrimitive::Which;

@@ -12,8 +12,8 @@
 // twice, both times in the modes (Train, Eval) of the first. See
 // autograd/checkpoint.h.
 //
-// It prints, and names its parameters, like the module that it owns, which must
-// exist until Backward. Thread-safety and errors: the module's.
+// A Checkpoint prints, and names its parameters, like the module that it owns,
+// which must exist until Backward. Thread-safety and errors: the module's.
 
 #ifndef D2L_COMMON_NN_CHECKPOINT_H_
 #define D2L_COMMON_NN_CHECKPOINT_H_

@@ -167,7 +167,7 @@ class Hybrid::Programs {
       program.calls = all_[i]->calls.load(std::memory_order_relaxed);
       program.prepare_seconds +=
           all_[i]->first_run_seconds.load(std::memory_order_relaxed);
-      // It is known only after a run on CUDA.
+      // The reason is known only after a run on CUDA.
       program.not_captured = all_[i]->captured.not_captured();
       report.programs.push_back(std::move(program));
     }

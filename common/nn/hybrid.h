@@ -81,7 +81,7 @@ struct HybridReport {
   std::string ToString() const;
 };
 
-// It prints, and names its parameters, like the module that it owns.
+// A Hybrid prints, and names its parameters, like the module that it owns.
 class Hybrid : public Module {
  public:
   static constexpr int kMaxPrograms = 8;

@@ -169,7 +169,7 @@ TEST_P(LayersTest, ParametersAreUniform) {
     EXPECT_NEAR(sum / count, 0, 0.02);
     EXPECT_NEAR(squares / count, 0.04 / 3, 0.002);
   }
-  // The same seed gives the same numbers, and the next draw others.
+  // A seed gives its numbers again, and the next draw others.
   const std::vector<double> first = ValuesOf(layer.weight());
   EXPECT_NE(ValuesOf(Linear(25, 400, true, device()).weight()), first);
   ManualSeed(1, device());

@@ -115,13 +115,14 @@ std::vector<std::pair<std::string, Tensor>> NamedBuffers(const Module& module);
 // Both: each module's parameters, then its buffers, then its children's, under
 // all their names.
 std::vector<std::pair<std::string, Tensor>> NamedState(const Module& module);
-// The same without the names.
+// The parameters of NamedParameters, and the number of their elements.
 std::vector<Tensor> Parameters(const Module& module);
 std::int64_t NumParameters(const Module& module);
 
 // Replaces the parameters and buffers on other devices by copies on the device.
 void To(Module& module, Device device);
-// The same for the dtype of floating-point parameters and buffers.
+// Replaces floating-point parameters and buffers of other dtypes by copies of
+// this dtype.
 void To(Module& module, DType dtype);
 
 // A new module with the same values, on the device; in training mode if this

@@ -52,7 +52,7 @@ absl::StatusOr<IncompatibleKeys> LoadStateDict(Module& module,
 absl::Status SaveStateDict(const Module& module, const std::string& path,
                            const safetensors::Metadata& metadata = {});
 
-// The same tensors; names that begin with the prefix lose it, for example
+// The tensors of `state`; names that begin with the prefix lose it, for example
 // DataParallel's "module."
 // (torch.nn.modules.utils.consume_prefix_in_state_dict_if_present).
 safetensors::NamedTensors ConsumePrefix(const safetensors::NamedTensors& state,

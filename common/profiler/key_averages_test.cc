@@ -120,8 +120,8 @@ std::map<std::string, Expected> Oracle(const Profile& profile) {
   }
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const ProfiledSpan& span = spans[i];
-    Expected& own = rows[Key(span)];
-    ++own.calls;
+    Expected& expected = rows[Key(span)];
+    ++expected.calls;
     bool measured = false;
     bool missing = false;
     for (std::size_t j = i; j < spans.size(); ++j) {
@@ -133,8 +133,8 @@ std::map<std::string, Expected> Oracle(const Profile& profile) {
       missing = missing || time == DeviceTime::kNotRun ||
                 time == DeviceTime::kUnmeasured;
     }
-    if (measured || !missing) ++own.known_calls;
-    own.self_device_nanos += span.device_end - span.device_begin;
+    if (measured || !missing) ++expected.known_calls;
+    expected.self_device_nanos += span.device_end - span.device_begin;
     std::set<std::string> around = {Key(span)};
     for (int j = span.parent; j >= 0; j = spans[j].parent) {
       around.insert(Key(spans[j]));

@@ -60,7 +60,7 @@ std::vector<std::string> AllDescribed(const Profile& profile,
   return texts;
 }
 
-// The same profile, `nanos` later, with memory points.
+// The profile, moved by `nanos`, with memory points.
 Profile Later(Profile profile, std::int64_t nanos) {
   for (std::size_t i = 0; i < profile.spans.size(); i += 7) {
     MemoryPoint point;

@@ -17,8 +17,9 @@
 // the host's reads and waits, the user's ranges and, optionally, the memory of
 // each device over time.
 //
-// It records the calls of all threads. Starting and stopping sets a listener,
-// which takes microseconds; a call costs about 100 ns more while one is set.
+// A Profiler records the calls of all threads. Starting and stopping sets a
+// listener, which takes microseconds; a call costs about 100 ns more while one
+// is set.
 // Nothing waits for a device before the result is requested. (PyTorch collects
 // and sorts when its profiler stops.) At most max_records calls are recorded;
 // further calls are only counted, and the count is shown.

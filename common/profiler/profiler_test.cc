@@ -213,7 +213,8 @@ TEST_P(ProfilerDeviceTest, WhatFailedOrWasSkippedHasNoDeviceTime) {
   Profiler profiler;
   {
     ProfileScope scope(profiler);
-    // It fails behind the addition: that would throw if it had failed before.
+    // IndexSelect fails after the addition is enqueued, which would throw if it
+    // had failed before.
     StreamStall stall(CurrentStream(device_));
     const Tensor selected = IndexSelect(x, 0, wrong);
     const Tensor z = selected + 1;

@@ -14,13 +14,13 @@
 //         Missing: cpu:0/1.Wait(cpu:0.Record()) between lines 2 and 5.
 //   1 race in 2 operations on 2 streams.
 //
-// It keeps a vector clock for each stream and one for the host (Lamport 1978;
-// PyTorch's CUDA Stream Sanitizer, torch/cuda/_sanitizer.py). Streams are
-// ordered by Record and Wait, the host by its waits and reads; work that is
-// enqueued later comes after these. All threads of the host count as one. So
-// the findings do not depend on times.
+// The checker keeps a vector clock for each stream and one for the host
+// (Lamport 1978; PyTorch's CUDA Stream Sanitizer, torch/cuda/_sanitizer.py).
+// Streams are ordered by Record and Wait, the host by its waits and reads; work
+// that is enqueued later comes after these. All threads of the host count as
+// one. So the findings do not depend on times.
 //
-// It sees operations on tensors and Stream::CopyAsync. It does not see what a
+// The checker sees operations on tensors and Stream::CopyAsync, but not what a
 // HostCallback does, or a thread of the host that reads raw memory. Two views
 // of one tensor count as the same memory if the range from the first to the
 // last element of one overlaps that of the other. It trusts the allocator: a

@@ -45,7 +45,7 @@ void TinyProducts(benchmark::State& state) {
 }
 BENCHMARK(TinyProducts)->Name("003_c5")->UseRealTime();
 
-// The same under the profiler, which is started and stopped each time.
+// TinyProducts under the profiler, which is started and stopped each time.
 void TinyProductsProfiled(benchmark::State& state) {
   const Tensor x = Rand({3, 3}, FirstDevice());
   Measure(state, 10'000, [&] {

@@ -362,7 +362,7 @@ class CommandsTest(unittest.TestCase):
 
 
 # A benchmark's binary: each benchmark takes 5 ns on one device, 10 ns beside another.
-# It notes its starts in a file beside it, ends with code 1 if it is to run "crashes",
+# The binary notes its starts in a file beside it, ends with code 1 if it is to run "crashes",
 # and lasts for ever if there is a file "hangs" and it is started a third time.
 BENCHMARK = """\
 #!%s

@@ -278,9 +278,9 @@ def main():
             # laptop/results.json and server/results.json keep their folders' names.
             names = short if len(set(short)) == len(names) else names
             book.write_comparison(runs, names, options.languages)
-            own = os.path.join(out, "results.json")
-            if os.path.exists(own):  # a book, whose index now names the comparison
-                book.write_all(results.read_run(own), options.languages,
+            results_path = os.path.join(out, "results.json")
+            if os.path.exists(results_path):  # a book, whose index now names the comparison
+                book.write_all(results.read_run(results_path), options.languages,
                                os.path.join(out, "drawings"))
             first = "compare"
         else:

@@ -370,7 +370,7 @@ class Pages(unittest.TestCase):
         self.assertIn("You can time work on a device", pages["index.html"])
         self.assertIn("能给设备上的工作计时", pages["index.zh.html"])
         self.assertIn("the drawing</title>", pages["index.html"])
-        # It belongs to another cell than the one that lesson.md names.
+        # The drawing belongs to another cell than the one that lesson.md names.
         self.assertNotIn("<svg", self.make(lesson(cell()), drawings=[("a.svg", SVG)])[
             "index.html"])
 

@@ -33,7 +33,7 @@ def runs_on(needs, gpus, cores):
             ", ".join("cpu:%d" % i for i in range(needs)), share(cores, needs))
     real, logical = [], []
     for i in range(max(needs, gpus)):
-        # It is on GPU i % gpus, and shares it with other devices of the list on it.
+        # Device i is on GPU i % gpus, and shares it with the other devices there.
         if i >= gpus or i + gpus < needs:
             logical.append(_("cuda:{} on GPU {}").format(i, i % gpus))
         else:

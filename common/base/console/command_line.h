@@ -32,7 +32,8 @@ namespace d2l {
 // English.
 absl::Status SetLanguage(const std::string& language);
 
-// The same for a command line, before its flags are parsed: --lang=zh.
+// Sets the language that a command line asks for, before its flags are parsed:
+// --lang=zh.
 void SetLanguageOf(int argc, char** argv);
 
 bool AsksForHelp(int argc, char** argv);

@@ -49,20 +49,20 @@ std::string Translated(const std::string& english) {
 
 std::string Measured(const std::string& text) {
   if (Language() == "en") return text;
-  std::string said;
+  std::string measured;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool behind_digit = i > 0 && absl::ascii_isdigit(text[i - 1]);
     const bool last = i + 1 == text.size() || !absl::ascii_isalnum(text[i + 1]);
     if (behind_digit && last && text[i] == 'x') {
-      said += "倍";
+      measured += "倍";
     } else if (behind_digit && text.compare(i, 6, " calls") == 0) {
-      said += "次";
+      measured += "次";
       i += 5;
     } else {
-      said += text[i];
+      measured += text[i];
     }
   }
-  return said;
+  return measured;
 }
 
 std::string FormatFactor(double factor) {

@@ -127,12 +127,12 @@ int OpenWithoutBlocking(const std::string& path, bool is_pipe) {
 
 }  // namespace
 
-absl::Status AtomicFile::OpenDirect(const struct stat& there) {
-  if (S_ISREG(there.st_mode)) {
+absl::Status AtomicFile::OpenDirect(const struct stat& existing) {
+  if (S_ISREG(existing.st_mode)) {
     for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
       struct stat opened;
-      if (fstat(standard, &opened) == 0 && opened.st_dev == there.st_dev &&
-          opened.st_ino == there.st_ino) {
+      if (fstat(standard, &opened) == 0 && opened.st_dev == existing.st_dev &&
+          opened.st_ino == existing.st_ino) {
         // If opened again, it would be written from its beginning.
         descriptor_ = fcntl(standard, F_DUPFD_CLOEXEC, 3);
         if (descriptor_ < 0) return Unwritable(path_, errno);
@@ -140,7 +140,7 @@ absl::Status AtomicFile::OpenDirect(const struct stat& there) {
     }
     return absl::OkStatus();
   }
-  descriptor_ = OpenWithoutBlocking(path_, S_ISFIFO(there.st_mode));
+  descriptor_ = OpenWithoutBlocking(path_, S_ISFIFO(existing.st_mode));
   return descriptor_ < 0 ? Unwritable(path_, errno) : absl::OkStatus();
 }
 
@@ -166,20 +166,20 @@ absl::StatusOr<AtomicFile> AtomicFile::Open(const std::string& path) {
   }
   AtomicFile file;
   file.path_ = path;
-  struct stat there;
-  const bool exists = stat(path.c_str(), &there) == 0;
+  struct stat existing;
+  const bool exists = stat(path.c_str(), &existing) == 0;
   if (!exists && errno != ENOENT) return Unwritable(path, errno);
   if (exists) {
-    if (S_ISDIR(there.st_mode)) return Unwritable(path, EISDIR);
-    file.device_ = there.st_dev;
-    file.inode_ = there.st_ino;
-    const absl::Status direct = file.OpenDirect(there);
+    if (S_ISDIR(existing.st_mode)) return Unwritable(path, EISDIR);
+    file.device_ = existing.st_dev;
+    file.inode_ = existing.st_ino;
+    const absl::Status direct = file.OpenDirect(existing);
     if (!direct.ok()) return direct;
     if (file.descriptor_ >= 0) return file;
     // A rename would replace a file that is protected against writing.
     if (access(path.c_str(), W_OK) != 0) return Unwritable(path, errno);
   }
-  const absl::Status opened = file.OpenTemporary(exists ? &there : nullptr);
+  const absl::Status opened = file.OpenTemporary(exists ? &existing : nullptr);
   if (!opened.ok()) return opened;
   return file;
 }

@@ -58,7 +58,7 @@ class AtomicFile {
 
  private:
   AtomicFile() = default;
-  absl::Status OpenDirect(const struct stat& there);
+  absl::Status OpenDirect(const struct stat& existing);
   absl::Status OpenTemporary(const struct stat* old);
 
   std::string path_;

@@ -174,7 +174,7 @@ void CpuStream::Work() {
       slot = queue_.WaitForFront();
       if (slot == nullptr) return;
     }
-    // It is null once the failure has been reported.
+    // FailureOf is null once the failure has been reported.
     if (poison_ != nullptr)
       poison_ = failures()->FailureOf(queue_.front_number());
     RunSlot(*slot);

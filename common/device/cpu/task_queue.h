@@ -110,10 +110,10 @@ class TaskQueue {
     Slot& slot = slots_[head_ & mask_];
     return Holds(slot, head_) ? &slot : nullptr;
   }
-  // The same after some microseconds, or less if a thread waits or `stop`
-  // returns true: near the end of the queue, worker and producer slow each
-  // other down by a half, since the lines that one of them writes are those
-  // that the other's processor fetches ahead.
+  // The next task after some microseconds, or less if a thread waits or `stop`
+  // returns true; null if there is none then. Near the end of the queue, worker
+  // and producer slow each other down by a half, since the lines that one of
+  // them writes are those that the other's processor fetches ahead.
   template <typename Stop>
   Slot* TryFrontLater(Stop stop) {
     int pauses = 0;

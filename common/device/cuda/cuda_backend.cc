@@ -98,7 +98,7 @@ DeviceInventory ListDevices() {
       device.capability =
           absl::StrFormat("sm_%d%d", properties.major, properties.minor);
     } else {
-      // It keeps its number, so that the GPUs after it keep theirs.
+      // This GPU keeps its number, so that those after it keep theirs.
       device.name = "a GPU that does not answer";
     }
     inventory.devices.push_back(device);

@@ -35,7 +35,7 @@ std::vector<Device> AllDevices();
 
 // "cpu_0": a device's part of a test's name.
 std::string DeviceName(Device device);
-// The same for a test's parameter.
+// DeviceName of a test's parameter.
 std::string DeviceTestName(const testing::TestParamInfo<Device>& info);
 
 // A stream of `device` that belongs to the test and not to the table. A CPU

@@ -135,9 +135,10 @@ std::vector<std::string> Names(const Function& function) {
   int next = 0;
   const auto name = [&](const std::vector<ValueId>& values) {
     for (const ValueId value : values) {
-      const std::string& its = function.values[value].name;
-      names[value] = its.empty() ? absl::StrCat("v", next++)
-                                 : absl::StrCat(Identifier(its), "_", value);
+      const std::string& value_name = function.values[value].name;
+      names[value] = value_name.empty()
+                         ? absl::StrCat("v", next++)
+                         : absl::StrCat(Identifier(value_name), "_", value);
     }
   };
   name(function.arguments);
@@ -272,9 +273,10 @@ class RegionWriter {
     const Primitive* const primitive = node.op.primitive.get();
     const DType dtype = body_.type(node.inputs[0]).dtype();
     const DType result = body_.type(node.outputs[0]).dtype();
-    const auto number = [](Scalar scalar, DType its) {
-      return VisitDType(
-          its, [&](auto zero) { return Literal(scalar.To<decltype(zero)>()); });
+    const auto number = [](Scalar scalar, DType scalar_dtype) {
+      return VisitDType(scalar_dtype, [&](auto zero) {
+        return Literal(scalar.To<decltype(zero)>());
+      });
     };
     std::vector<std::string> in;
     for (const ValueId value : node.inputs) in.push_back(use_.at(value));

@@ -23,7 +23,7 @@
 
 namespace d2l::ir {
 
-// The same as Bits, but all NaN are equal.
+// As Bits, but all NaN are equal.
 inline std::vector<std::string> Texts(const std::vector<Tensor>& values) {
   std::vector<std::string> texts;
   for (const Tensor& x : values) {

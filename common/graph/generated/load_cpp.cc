@@ -113,19 +113,19 @@ absl::StatusOr<std::string> Directory(std::string path) {
                    " cannot be made: ", std::strerror(errno),
                    "; set D2L_CACHE_DIRECTORY to one that can");
   }
-  struct stat itself, there;
-  if (lstat(path.c_str(), &itself) != 0 || stat(path.c_str(), &there) != 0 ||
-      !S_ISDIR(there.st_mode)) {
+  struct stat path_stat, target_stat;
+  if (lstat(path.c_str(), &path_stat) != 0 ||
+      stat(path.c_str(), &target_stat) != 0 || !S_ISDIR(target_stat.st_mode)) {
     return Refusal("the cache directory ", path, " is not a directory");
   }
   // Another user's link may lead to a directory of this user.
-  for (const uid_t owner : {itself.st_uid, there.st_uid}) {
+  for (const uid_t owner : {path_stat.st_uid, target_stat.st_uid}) {
     if (owner == geteuid()) continue;
     return Refusal("the cache directory ", path, " is user ", owner,
                    "'s, and this is user ", geteuid(),
                    "; set D2L_CACHE_DIRECTORY to one of yours");
   }
-  if ((there.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  if ((target_stat.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return Refusal("others may write to the cache directory ", path,
                    "; chmod 700 it, or set D2L_CACHE_DIRECTORY to another");
   }

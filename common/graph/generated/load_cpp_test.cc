@@ -104,9 +104,9 @@ TEST_F(LoadCppTest, CompilesOnceAndKeeps) {
   EXPECT_TRUE(again->from_cache);
   EXPECT_EQ(Call(*again), 1);
   EXPECT_EQ(Files().size(), 2u);  // the compiler's folder is removed
-  struct stat there;
-  ASSERT_EQ(stat(options_.cache_directory.c_str(), &there), 0);
-  EXPECT_EQ(there.st_mode & 0777, 0700u);
+  struct stat cache_stat;
+  ASSERT_EQ(stat(options_.cache_directory.c_str(), &cache_stat), 0);
+  EXPECT_EQ(cache_stat.st_mode & 0777, 0700u);
 }
 
 // The flags and the compiler are parts of the file's name.

@@ -137,9 +137,9 @@ TEST(RandomCppCodeTest, RandomFunctionsAreAsEager) {
   Values inputs;
   for (int i = 0; i < kFunctions; ++i) {
     const Shape& shape = kShapes[random() % 11];
-    for (const Shape& its :
+    for (const Shape& argument_shape :
          {shape, shape, Shape{shape[shape.rank() - 1]}, Shape{1}}) {
-      inputs.push_back(Numbers(random, its, AnyDType(random)));
+      inputs.push_back(Numbers(random, argument_shape, AnyDType(random)));
     }
   }
   const auto fn = [](const Values& in) {

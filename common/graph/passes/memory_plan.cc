@@ -43,7 +43,7 @@ class Arena {
 bool WritesAfterReading(const Function& body, ValueId argument,
                         ValueId result) {
   for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
-    // The same operation may read the one and write the other, by element.
+    // One operation may read the argument and write the result, by element.
     if (node->outputs[0] == result) return true;
     if (std::find(node->inputs.begin(), node->inputs.end(), argument) !=
         node->inputs.end()) {
@@ -71,8 +71,8 @@ bool MayOverwrite(const Function& function, const Storages& storages,
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId value = node.inputs[i];
     if (storages.root[value] != root) continue;
-    const Tensor& its = function.type(value);
-    if (!its.is_contiguous() || its.shape() != to.shape()) return false;
+    const Tensor& type = function.type(value);
+    if (!type.is_contiguous() || type.shape() != to.shape()) return false;
     if (node.kind == NodeKind::kFused &&
         !WritesAfterReading(*node.body, node.body->arguments[i],
                             node.body->returns[output])) {

@@ -116,9 +116,10 @@ class Simplifier {
         return view;
       }
       base = maker->inputs[0];
-      const Tensor& its = function_.type(base);
-      if (its.shape() == type.shape() && its.strides() == type.strides() &&
-          its.offset() == type.offset()) {
+      const Tensor& base_type = function_.type(base);
+      if (base_type.shape() == type.shape() &&
+          base_type.strides() == type.strides() &&
+          base_type.offset() == type.offset()) {
         return base;
       }
     }

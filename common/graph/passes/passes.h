@@ -76,7 +76,7 @@ struct MemoryPlan {
 MemoryPlan PlanMemory(const Function& function, const Storages& storages,
                       const std::vector<bool>& wanted);
 
-// The same for all values that the program makes, except constants.
+// The plan of all values that the program makes, except constants.
 MemoryPlan PlanMemory(const Function& function);
 
 // The most bytes that the values made by the program need at once, each in its

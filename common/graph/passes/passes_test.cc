@@ -150,7 +150,7 @@ TEST(CommonSubexpressionsTest, TwoDrawsAreTwo) {
   EXPECT_NE(Bits(ir::Run(graph, {})[0]), Bits(Zeros({5})));
 }
 
-// The same operation on the same tensor, before and after a write.
+// One operation on one tensor, before and after a write.
 TEST(CommonSubexpressionsTest, AWriteLiesBetween) {
   EXPECT_EQ(Operations(MergeCommonSubexpressions,
                        [](const Values& in) -> Values {

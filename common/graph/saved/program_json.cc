@@ -281,7 +281,7 @@ class Reader {
     }
   }
 
-  // The same as Graph::AddWeight, which searches all weights.
+  // As Graph::AddWeight, which searches all weights; this one has an index.
   int WeightOf(const std::string& name, const Tensor& type) {
     const auto [found, is_new] =
         weights_.emplace(name, static_cast<int>(graph_.weights.size()));

@@ -29,7 +29,7 @@ std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
 }
 }  // namespace waits_for_the_copy
 
-// It has the number of the chunk, and always the same worker.
+// Each chunk has its number, but always the same worker.
 namespace one_device {
 std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
                                   const Send& send) {

@@ -7,21 +7,22 @@
 //     cuda.LaunchKernel(to.stream, [=] { y[0] = x[0] + 1; });
 //   });
 //
-// It does what the runtime's documentation promises, in the way that exposes
-// most mistakes: a stream is a thread of its own that runs what is enqueued in
-// order; an event can be recorded again, and a wait refers to the latest record
-// at its call; a copy from pageable memory has read its source when the call
-// returns, one to pageable memory returns when it is done; GPUs have clocks of
-// their own; once a GPU's context is lost every call on it fails, and no host
-// function is called any more. "Kernels" are functions of the test.
+// FakeCuda does what the runtime's documentation promises, in the way that
+// exposes most mistakes: a stream is a thread of its own that runs what is
+// enqueued in order; an event can be recorded again, and a wait refers to the
+// latest record at its call; a copy from pageable memory has read its source
+// when the call returns, one to pageable memory returns when it is done; GPUs
+// have clocks of their own; once a GPU's context is lost every call on it
+// fails, and no host function is called any more. "Kernels" are functions of
+// the test.
 //
-// It blocks where CUDA may block: allocating and freeing memory, and making
-// streams and graphs, waits for all work of the GPU; for page-locked memory, of
-// all GPUs. (CUDA frees destroyed streams and graphs once their work is done.)
-// A call that enqueues on a stream whose queue is full waits for room, and
-// meanwhile every other call that enqueues waits, too. If such a wait lasts for
-// half a minute, as it does for a stalled stream, the program ends with a
-// message.
+// FakeCuda blocks where CUDA may block: allocating and freeing memory, and
+// making streams and graphs, waits for all work of the GPU; for page-locked
+// memory, of all GPUs. (CUDA frees destroyed streams and graphs once their work
+// is done.) A call that enqueues on a stream whose queue is full waits for
+// room, and meanwhile every other call that enqueues waits, too. If such a wait
+// lasts for half a minute, as it does for a stalled stream, the program ends
+// with a message.
 //
 // A GPU's memory is not the host's: on x86 processors with protection keys, an
 // access from a thread other than a stream's, or from a host function, faults,
@@ -186,10 +187,10 @@ class FakeCuda final : public CudaApi {
 
   // Called first by every function: the error to return, 0 to go on.
   int Enter(const char* function, int gpu);
-  // The same for functions that enqueue, and for those that query an event.
+  // Enter for functions that enqueue, and for those that query an event.
   int EnterOn(const char* function, const Stream& stream);
   int EnterFor(const char* function, const Event& event);
-  // The same for functions that work on the thread's current device.
+  // Enter for functions that work on the thread's current device.
   int EnterCurrent(const char* function);
   void Serve(Stream& stream);
   // May wait for room.

@@ -26,7 +26,7 @@
 // Ownership: the stream outlives it. Launches that are enqueued still run when
 // it is destroyed.
 //
-// It has run on a model of a GPU (fake_cuda.h) only.
+// CudaGraph has run on a model of a GPU (fake_cuda.h) only.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_
 #define D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_

@@ -25,10 +25,10 @@
 // The log keeps the label of every operation that is not known to be done, in
 // a ring as large as the stream's bound.
 //
-// It outlives its stream as long as an event needs it. Thread-safe, as stated:
-// Begin and Add… need the stream's lock. Only Complete, Look and Await call
-// CUDA. No lock is held during calls of another log, nor when a callback is
-// destroyed, whose tensors call into streams and memory: see DropPending.
+// A log outlives its stream as long as an event needs it. Thread-safe, as
+// stated: Begin and Add… need the stream's lock. Only Complete, Look and Await
+// call CUDA. No lock is held during calls of another log, nor when a callback
+// is destroyed, whose tensors call into streams and memory: see DropPending.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_STREAM_STREAM_LOG_H_
 #define D2L_COMMON_DEVICE_CUDA_STREAM_STREAM_LOG_H_
@@ -111,7 +111,8 @@ class StreamLog final : public FailureLedger {
   // failed, and then raises completed().
   void Complete(std::uint64_t done);
 
-  // The same for failures only; calls no CUDA, so host callbacks can use it.
+  // Finds out only which operations below `done` failed. Resolve calls no CUDA,
+  // so host callbacks can use it.
   void Resolve(std::uint64_t done);
 
   // Look polls `event`, which is behind all operations below `end`; false if it
