@@ -1,7 +1,6 @@
-// Functions that the lesson's cells and their benchmarks share. The cells are
-// in lesson.cc (the devices, and DataParallel's names), training.cc,
-// communication.cc, memory.cc and machines.cc; the longer programs that they
-// teach are in from_scratch/.
+// Functions that cells in several files share. The cells are in lesson.cc (the
+// devices, and DataParallel's names), training.cc, communication.cc, memory.cc
+// and machines.cc; the longer programs that they teach are in from_scratch/.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_CELLS_H_
 #define D2L_CHAPTERS_MULTI_GPU_CELLS_H_
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l {
@@ -52,21 +52,15 @@ void CheckClose(Cell& cell, const std::string& what,
                 const std::vector<Tensor>& got,
                 const std::vector<Tensor>& expected);
 
-// Programs that the benchmarks time, too; asynchronous.
-
 // A step of training with `each` random samples for each device.
 std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
                               std::int64_t each);
-// Linear(784, 512), ReLU, Linear(512, 512), ReLU, Linear(512, 10) on these
-// devices, with buckets of 256 KiB; over an emulated link if `link`: 0.2 ms,
-// and 0.25 GB/s.
-std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
-                                        bool overlap, bool link);
-
-// Eight times Linear(width, width), ReLU on the device. Their values are kept
-// or, if `again`, computed again by pairs.
-std::shared_ptr<DataParallel> DeepNet(Device device, std::int64_t width,
-                                      bool again);
+// Benchmarks of a step with this number of samples, on one device or on two.
+using MakeStep =
+    std::function<std::function<void()>(const std::vector<Device>& devices)>;
+bool OnOne(const std::string& name, std::int64_t samples, const MakeStep& make);
+bool OnTwo(const std::string& name, std::int64_t samples, const MakeStep& make,
+           const Rates& rates = {});
 
 // from_scratch/parameter_server.cc
 
@@ -96,14 +90,6 @@ double SecondsOfSum(MpiWorld& world, const Tensor& x,
 // follow from star's seconds, of two transfers one after the other.
 double SimulatedOverLink(AllReduceAlgorithm algorithm, double bytes,
                          double star_of_an_eighth, double star);
-
-// training.cc
-
-// communication.cc
-
-// memory.cc
-
-// machines.cc
 
 }  // namespace d2l::multi_gpu
 

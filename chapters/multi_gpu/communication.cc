@@ -7,16 +7,20 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
+#include "common/parallel/nccl/nccl.h"
 #include "common/parallel/simulator/simulator.h"
 #include "common/parallel/simulator/topology.h"
 
@@ -433,4 +437,75 @@ D2L_CELL("d2l/overlap-link", OverlapLink);
 D2L_CELL("d2l/allreduce", AllReduceCell);
 D2L_CELL("d2l/three-splits", ThreeSplits);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+constexpr std::int64_t kWidth = 256;
+constexpr std::int64_t kBatch = 256;
+
+template <typename Split>
+MakeStep SplitStep(Split split) {
+  return [split](const std::vector<Device>& devices) -> std::function<void()> {
+    const SplitNet net = MakeSplitNet(2, kWidth, 2 * kWidth, devices[0]);
+    const Tensor x = Randn({kBatch, kWidth}, devices[0]);
+    const Tensor target = Randn({kBatch, kWidth}, devices[0]);
+    return [step = split(net, devices), x, target] { step(x, target); };
+  };
+}
+
+bool Linked(const std::string& name, bool overlap) {
+  return OnTwo(
+      name, 1024,
+      [overlap](const std::vector<Device>& devices) -> std::function<void()> {
+        const Tensor x = Rand({1024, 784}, devices[0]);
+        const Tensor y = RandInt(0, kClasses, {1024}, devices[0]);
+        return [=, net = LinkedMlp(devices, overlap, /*link=*/true)] {
+          net->Step(x, y, {/*lr=*/0.01});
+        };
+      });
+}
+
+bool Sum64MB(const std::string& name, AllReduceAlgorithm algorithm) {
+  constexpr double kBytes = 1 << 26;
+  const Rates rates = {{"algbw", kBytes},
+                       {"busbw", BusBandwidth(2, kBytes, /*seconds=*/1)}};
+  const auto make =
+      [algorithm](const std::vector<Device>& devices) -> std::function<void()> {
+    if (algorithm == AllReduceAlgorithm::kNccl) {
+      const absl::Status status = CheckNccl(devices);
+      if (!status.ok()) {
+        throw std::runtime_error(std::string(status.message()));
+      }
+    }
+    std::vector<Tensor> data;
+    for (const Device device : devices) {
+      data.push_back(Zeros({1 << 24}, device));
+    }
+    return [=] { AllReduce(data, algorithm); };
+  };
+  return OnTwo(name, 1 << 24, make, rates);
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    OnOne("BM_d2l_three_splits_OneDevice", kBatch,
+          SplitStep([](const SplitNet& net, const std::vector<Device>&) {
+            return OneDevice(net);
+          })),
+    OnTwo(
+        "BM_d2l_three_splits_Layers", kBatch,
+        SplitStep([](const SplitNet& net, const std::vector<Device>& devices) {
+          return Pipeline(net, devices, /*micro_batches=*/4);
+        })),
+    OnTwo("BM_d2l_three_splits_WithinLayers", kBatch, SplitStep(WithinLayers)),
+    OnTwo("BM_d2l_three_splits_Data", kBatch, SplitStep(DataShards)),
+    Linked("BM_d2l_overlap_link_AtTheEnd", /*overlap=*/false),
+    Linked("BM_d2l_overlap_link_Overlapped", /*overlap=*/true),
+    Sum64MB("BM_d2l_parameter_server_Split", AllReduceAlgorithm::kSplit),
+    Sum64MB("BM_d2l_parameter_server_Star", AllReduceAlgorithm::kStar),
+    Sum64MB("BM_d2l_parameter_server_Ring", AllReduceAlgorithm::kRing),
+    Sum64MB("BM_d2l_parameter_server_Nccl", AllReduceAlgorithm::kNccl),
+};
+
+}  // namespace
 }  // namespace d2l::multi_gpu

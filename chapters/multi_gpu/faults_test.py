@@ -123,11 +123,11 @@ def kill_while_writing(training, save):
   rank = training.rank(0)
 
   def being_written():
-    # Linux shows a file that has no name yet as "#123 (deleted)".
+    # The name that the file has until it is complete (atomic_file.h).
     files = f"/proc/{rank}/fd"
     for number in os.listdir(files):
       with contextlib.suppress(FileNotFoundError):
-        if os.readlink(f"{files}/{number}").startswith(f"{save.parent}/#"):
+        if os.readlink(f"{files}/{number}").startswith(f"{save.parent}/.d2l-"):
           return True
     return False
 

@@ -90,6 +90,21 @@ void CheckClose(Cell& cell, const std::string& what,
   }
 }
 
+bool OnOne(const std::string& name, std::int64_t samples,
+           const MakeStep& make) {
+  return BenchmarkWork(name, samples,
+                       [make](Device device) { return make({device}); });
+}
+bool OnTwo(const std::string& name, std::int64_t samples, const MakeStep& make,
+           const Rates& rates) {
+  return BenchmarkPairWork(
+      name, samples,
+      [make](Device first, Device second) {
+        return make({first, second});
+      },
+      /*flop=*/0, rates);
+}
+
 int EqualParameters(const nn::Module& a, const nn::Module& b) {
   const std::vector<Tensor> of_a = nn::Parameters(a), of_b = nn::Parameters(b);
   int equal = 0;

@@ -17,6 +17,7 @@
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
 #include "chapters/multi_gpu/memory_use.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::multi_gpu {
@@ -255,4 +256,29 @@ void Recompute(Cell& cell) {
 D2L_CELL("d2l/recompute", Recompute);
 D2L_CELL("d2l/shards", Shards);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+constexpr std::int64_t kWidth = 256;
+
+// again: the values between layers are computed again.
+bool Deep(const std::string& name, bool again) {
+  return OnOne(
+      name, 2048,
+      [again](const std::vector<Device>& devices) -> std::function<void()> {
+        const Tensor x = Randn({2048, kWidth}, devices[0]);
+        const Tensor y = RandInt(0, kClasses, {2048}, devices[0]);
+        return [=, net = DeepNet(devices[0], kWidth, again)] {
+          net->Step(x, y, {/*lr=*/0.01});
+        };
+      });
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    Deep("BM_d2l_recompute_Kept", /*again=*/false),
+    Deep("BM_d2l_recompute_Again", /*again=*/true),
+};
+
+}  // namespace
 }  // namespace d2l::multi_gpu

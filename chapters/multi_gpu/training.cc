@@ -17,6 +17,7 @@
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::multi_gpu {
@@ -310,4 +311,62 @@ D2L_CELL("d2l/resnet18", ResNet18);
 D2L_CELL("002/c2", C2);
 D2L_CELL("d2l/lenet-scratch", LeNetScratch);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+constexpr std::int64_t kBatch = 256;
+
+Batch FirstBatch(std::int64_t size, Device device) {
+  const Dataset data = GenerateImages(size);
+  return *DataLoader(data, {size}, device).Next();
+}
+
+std::function<void()> LeNetStep(const std::vector<Device>& devices) {
+  const Batch batch = FirstBatch(kBatch, devices[0]);
+  return [batch,
+          replicas = Replicate(LeNet().init(devices[0]), devices)]() mutable {
+    TrainBatch(LeNet(), batch.images, batch.labels, replicas, 0.01);
+  };
+}
+
+std::function<void()> ConciseStep(const std::vector<Device>& devices) {
+  return Stepper(
+      std::make_shared<DataParallel>(nn::LeNet(devices[0]), NumbersOf(devices)),
+      kBatch / 2);
+}
+
+constexpr std::int64_t kEach = 16;  // samples per device
+std::function<void()> ResNetStep(const std::vector<Device>& devices) {
+  return Stepper(std::make_shared<DataParallel>(
+                     nn::ResNet18(kClasses, 1, devices[0]), NumbersOf(devices)),
+                 kEach);
+}
+
+// The second device is three times as slow; the first one gets `share` of four
+// rows.
+bool SlowSecond(const std::string& name, int share) {
+  return OnTwo(
+      name, 4096,
+      [share](const std::vector<Device>& devices) -> std::function<void()> {
+        const Batch batch = FirstBatch(4096, devices[0]);
+        const ScratchNet net = SmallMlp();
+        const ReplicaSet replicas = Replicate(net.init(devices[0]), devices);
+        return [=] {
+          SlowStep(net, batch, replicas, {share, 4 - share}, /*slow=*/3);
+        };
+      });
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    OnOne("BM_d2l_lenet_scratch_OneDevice", kBatch, LeNetStep),
+    OnTwo("BM_d2l_lenet_scratch_TwoDevices", kBatch, LeNetStep),
+    OnTwo("BM_002_c2_Step", kBatch, ConciseStep),
+    OnOne("BM_d2l_resnet18_OneDevice", kEach, ResNetStep),
+    OnTwo("BM_d2l_resnet18_TwoDevices", 2 * kEach, ResNetStep),
+    SlowSecond("BM_d2l_straggler_Even", 2),
+    SlowSecond("BM_d2l_straggler_ThreeToOne", 3),
+};
+
+}  // namespace
 }  // namespace d2l::multi_gpu
