@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +21,7 @@
 #include "chapters/profiling/latencies/sampling.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "common/base/machine.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::profiling {
@@ -344,4 +347,67 @@ void PrintAt(const std::string& place, const Timings& timings, int count) {
   std::cout << line << "\n";
 }
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+MakeHostWork Bursts(int burst) {
+  return [burst] {
+    std::vector<std::uint64_t> x(std::size_t{1} << 23);  // 64 MiB
+    std::uint64_t word = 1;
+    for (std::uint64_t& number : x) {
+      word = word * 6364136223846793005 + 1442695040888963407;  // Knuth's
+      number = word;
+    }
+    return
+        [burst, x = std::move(x)] { KeepValue(SumBursts(x, burst, 1 << 12)); };
+  };
+}
+
+MakeHostWork Chain(int chains) {
+  return [chains] {
+    return [chains, x = std::vector<float>(4096, 1)] {
+      KeepValue(Product(x, chains));
+    };
+  };
+}
+
+MakeHostWork LargeOnes(bool branch) {
+  return [branch] {
+    std::vector<std::uint8_t> x(1 << 18);
+    std::uint32_t word = 1;
+    for (std::uint8_t& number : x) {
+      word = word * 1664525 + 1013904223;
+      number = static_cast<std::uint8_t>(word >> 24);
+    }
+    return [branch, x = std::move(x)] {
+      KeepValue(branch ? SumOfLarge(x) : SumOfLargeUnbranched(x));
+    };
+  };
+}
+
+MakeHostWork Counting(int apart) {
+  return [apart] {
+    struct alignas(128) Line {
+      std::atomic<std::int64_t> counters[32];
+    };
+    return [apart, line = std::make_shared<Line>(), cpus = AllowedCores()] {
+      CountInTwo(line->counters, apart, 100000, cpus);
+    };
+  };
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkHost("BM_d2l_hw_bandwidth_Alone_Host", 1 << 12, Bursts(1)),
+    BenchmarkHost("BM_d2l_hw_bandwidth_Bursts_Host", 1 << 12, Bursts(1 << 12)),
+    BenchmarkHost("BM_d2l_hw_chains_One_Host", 4096, Chain(1)),
+    BenchmarkHost("BM_d2l_hw_chains_Eight_Host", 4096, Chain(8)),
+    BenchmarkHost("BM_d2l_hw_branches_Branch_Host", 1 << 18, LargeOnes(true)),
+    BenchmarkHost("BM_d2l_hw_branches_None_Host", 1 << 18, LargeOnes(false)),
+    BenchmarkHost("BM_d2l_hw_false_sharing_OneLine_Host", 200000, Counting(1)),
+    BenchmarkHost("BM_d2l_hw_false_sharing_TwoLines_Host", 200000,
+                  Counting(16)),
+};
+
+}  // namespace
 }  // namespace d2l::profiling

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@
 #include "chapters/profiling/kernel_ladder.h"
 #include "chapters/profiling/kernel_requests.h"
 #include "chapters/profiling/latencies/latencies.h"
+#include "chapters/profiling/latencies/pointer_chase.h"
+#include "chapters/profiling/latencies/sampling.h"
 #include "chapters/profiling/machine_load.h"
 #include "chapters/profiling/product_ladder.h"
 #include "chapters/profiling/profiled_runs.h"
@@ -26,6 +29,7 @@
 #include "common/base/machine.h"
 #include "common/d2l.h"
 #include "common/drawing/sectors.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/host_library.h"
 
@@ -331,6 +335,35 @@ void Roofline(Cell& cell) {
 }
 // %%
 D2L_CELL("d2l/roofline", Roofline);
+
+}  // namespace
+
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkOnTheHost("BM_003_c12_LargeProducts_Host", 1000, 10),
+    BenchmarkProducts("BM_003_c1_Products_Alone", 300, 10),
+    BenchmarkProfiled("BM_003_c2_Operations_Unprofiled", 300, false,
+                      HundredTimes),
+    BenchmarkProfiled("BM_003_c2_Operations_Profiled", 300, true, HundredTimes),
+    BenchmarkProducts("BM_003_c16_LargeProducts", 1000, 10),
+    BenchmarkHost("BM_d2l_latencies_64MiB_Host", 1000,
+                  [] {
+                    return [chase = std::make_shared<PointerChase>(
+                                std::int64_t{1} << 26, /*seed=*/1)] {
+                      KeepValue(chase->Walk(1000));
+                    };
+                  }),
+    BenchmarkProducts("BM_d2l_roofline_Product", 1000, 1),
+    BenchmarkWork(
+        "BM_d2l_roofline_Addition", 1,
+        [](Device device) {
+          return [x = Rand({1000, 1000}, device)] { x + x; };
+        },
+        /*flop=*/1000 * 1000),
+};
 
 }  // namespace
 }  // namespace d2l::profiling

@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "chapters/profiling/hardware.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::profiling {
@@ -141,4 +143,24 @@ void Packets(Cell& cell) {
 // %%
 D2L_CELL("d2l/hw-packets", Packets);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+MakeHostWork Exchanges(Loopback::Protocol protocol) {
+  return [protocol] {
+    return [loopback = std::make_shared<Loopback>(protocol)] {
+      loopback->Exchange(1 << 10, 1 << 10);
+    };
+  };
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkHost("BM_d2l_hw_packets_Tcp_Host", 1,
+                  Exchanges(Loopback::Protocol::kTcp)),
+    BenchmarkHost("BM_d2l_hw_packets_Udp_Host", 1,
+                  Exchanges(Loopback::Protocol::kUdp)),
+};
+
+}  // namespace
 }  // namespace d2l::profiling

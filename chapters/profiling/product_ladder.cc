@@ -13,6 +13,7 @@
 #include "common/base/machine.h"
 #include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/cpu/vector_targets.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 // Compiles the code below once for each kind of vector.
@@ -281,6 +282,29 @@ void ProductLadder(Cell& cell) {
 // %%
 D2L_CELL("d2l/product-ladder", ProductLadder);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+MakeHostWork LadderStep(std::size_t i) {
+  return [i] {
+    constexpr std::size_t n = 250;
+    return [multiply = ProductSteps()[i].multiply,
+            a = std::vector<float>(n * n, 0.5f),
+            c = std::vector<float>(n * n)]() mutable {
+      multiply(n, n, n, a.data(), a.data(), c.data());
+    };
+  };
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkHost("BM_d2l_product_ladder_ThreeLoops_Host", 2 * 250 * 250 * 250,
+                  LadderStep(0)),
+    BenchmarkHost("BM_d2l_product_ladder_Gemm_Host", 2 * 250 * 250 * 250,
+                  LadderStep(4)),
+};
+
+}  // namespace
 }  // namespace d2l::profiling
 
 #endif  // HWY_ONCE

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "chapters/profiling/latencies/sampling.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/host_library.h"
 
 namespace d2l::profiling {
@@ -64,104 +66,43 @@ std::vector<float> HostProducts(const std::vector<float>& x,
 }
 // %%
 
-// %% 003/c18, 003/c20
-std::pair<Tensor, Tensor> RandAndMultiply(int count, Device device) {
-  Tensor x, y;
-  for (int i = 0; i < count; ++i) {
-    x = Rand({10, 10}, device);
-    y = x * x;
-  }
-  return {x, y};
-}
-// %%
+namespace {
 
-// %% 003/c20
-Tensor FillOnTheDevice(int times, Tensor& vec) {
-  Tensor y;
-  for (int i = 0; i < times; ++i) {
-    for (int j = 0; j < vec.size(0); ++j) vec[j] = Rand({10, 10}, vec.device());
-    y = vec * vec;
-  }
-  return y;
+double Flop(double n, int products) { return 2 * n * n * n * products; }
+
+}  // namespace
+
+bool BenchmarkProducts(const std::string& name, int n, int products) {
+  return BenchmarkWork(
+      name, products,
+      [=](Device device) {
+        return [=, x = Rand({n, n}, device)] { Products(x, products); };
+      },
+      Flop(n, products));
 }
 
-// As the course does. Its product is left out, which only makes this faster.
-void FillOnTheHost(int times, Device device, std::vector<float>* vec) {
-  for (int i = 0; i < times; ++i) {
-    for (std::size_t at = 0; at < vec->size(); at += 100) {
-      const std::vector<float> row = ToVector<float>(Rand({10, 10}, device));
-      std::copy(row.begin(), row.end(), vec->begin() + at);
-    }
-  }
-}
-// %%
-
-Hundreds::Hundreds(int count, Device device)
-    : on_device(Zeros({count, 10, 10, 100}, device)),
-      on_host(std::size_t{10000} * count) {
-  const auto hundred = [&] {
-    std::vector<Tensor> tensors;
-    for (int j = 0; j < 100; ++j) tensors.push_back(Rand({10, 10}, device));
-    return tensors;
-  };
-  a = hundred();
-  for (int i = 0; i < count; ++i) b.push_back(hundred());
+bool BenchmarkOnTheHost(const std::string& name, int n, int products) {
+  return BenchmarkHost(
+      name, products,
+      [=] {
+        return [=, x = HostRandn(std::int64_t{n} * n)] {
+          KeepValue(HostProducts(x, x, n, products));
+        };
+      },
+      Flop(n, products));
 }
 
-void Hundreds::CopyToHost(int i, const Tensor& product) {
-  const std::vector<float> values = ToVector<float>(product);
-  std::copy(values.begin(), values.end(), on_host.begin() + i * 10000);
+bool BenchmarkProfiled(const std::string& name, int operations, bool profiled,
+                       const std::function<void(const Tensor& x)>& work) {
+  return BenchmarkWork(name, operations,
+                       [=](Device device) -> std::function<void()> {
+                         const Tensor x = Rand({3, 3}, device);
+                         if (!profiled) return [=] { work(x); };
+                         return [=] {
+                           Profiler profiler;
+                           Profiled(profiler, [&] { work(x); });
+                         };
+                       });
 }
-
-void Hundreds::CopyToHost(int i, int j, const Tensor& product) {
-  const std::vector<float> values = ToVector<float>(product);
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    on_host[i * 10000 + k * 100 + j] = values[k];
-  }
-}
-
-// %% 003/c21
-// Hundreds has the tensors a[j] and b[i][j], and room for their products.
-void Stacked(Hundreds& h, bool to_host, bool anew) {
-  Tensor a = DStack(h.a);
-  for (int i = 0; i < h.on_device.size(0); ++i) {
-    if (anew) a = DStack(h.a);
-    const Tensor product = a * DStack(h.b[i]);
-    if (to_host) {
-      h.CopyToHost(i, product);
-    } else {
-      h.on_device[i] = product;
-    }
-  }
-}
-
-void DoubleLoop(Hundreds& h, bool to_host) {
-  for (int i = 0; i < h.on_device.size(0); ++i) {
-    for (int j = 0; j < 100; ++j) {
-      if (to_host) {
-        h.CopyToHost(i, j, h.a[j] * h.b[i][j]);
-      } else {
-        h.on_device[{i, kAll, kAll, j}] = h.a[j] * h.b[i][j];
-      }
-    }
-  }
-}
-// %%
-
-// %% 003/summary
-Tensor Doubled(const Tensor& all) { return all * 2; }
-
-Tensor DoubledByRow(const Tensor& all) {
-  Tensor y;
-  for (int i = 0; i < all.size(0); ++i) y = all[i] * 2;
-  return y;
-}
-
-Tensor SumOfRows(const Tensor& all) { return Sum(all, {0}); }
-
-Tensor SumOfRows(const std::vector<Tensor>& list) {
-  return Sum(Stack(list), {0});
-}
-// %%
 
 }  // namespace d2l::profiling

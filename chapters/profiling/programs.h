@@ -1,6 +1,6 @@
-// The programs of this chapter's cells, for its lesson and its benchmarks. They
-// return when all is enqueued, unless they say that they wait. "Host" is the
-// library call on this thread, which returns when it is done.
+// Programs that cells in several files of this chapter share. They return when
+// all is enqueued, unless they say that they wait. "Host" is the library call
+// on this thread, which returns when it is done.
 //
 // Used by one thread, like the tensors that they get.
 
@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,48 +70,12 @@ std::vector<float> HostProducts(const std::vector<float>& x,
 // (x @ x.T) * (x @ x.T) + x a hundred times, in 300 operations; waits.
 Tensor HundredTimes(const Tensor& x);
 
-// Makes a random (10, 10) tensor and its product with itself, `count` times.
-std::pair<Tensor, Tensor> RandAndMultiply(int count, Device device);
-// Fills `vec`, which has (10, 10) rows, and multiplies it by itself.
-Tensor FillOnTheDevice(int times, Tensor& vec);
-// Fills `vec` on the host; waits.
-void FillOnTheHost(int times, Device device, std::vector<float>* vec);
-
-// The products b[i][j] * a[j] of 100 small tensors a[j] and `count` hundreds of
-// others; on the device or, as in the course, each copied to the host when
-// done.
-struct Hundreds {
-  Hundreds(int count, Device device);
-
-  // on_host[i] = product, of all of b[i]; waits.
-  void CopyToHost(int i, const Tensor& product);
-  // on_host[i, :, :, j] = product, of b[i][j]; waits.
-  void CopyToHost(int i, int j, const Tensor& product);
-
-  std::vector<Tensor> a;
-  std::vector<std::vector<Tensor>> b;
-  Tensor on_device;            // (count, 10, 10, 100)
-  std::vector<float> on_host;  // as on_device
-};
-// anew: stacks a[j] again for each hundred.
-void Stacked(Hundreds& h, bool to_host, bool anew = false);
-void DoubleLoop(Hundreds& h, bool to_host);
-
-// Each row times 2, in one operation or in one operation per row.
-Tensor Doubled(const Tensor& all);
-Tensor DoubledByRow(const Tensor& all);
-// The sum of all rows.
-Tensor SumOfRows(const Tensor& all);
-Tensor SumOfRows(const std::vector<Tensor>& list);
-
-// Cells: small.cc
-void SmallOnTheHost(Cell& cell);
-void SmallOnTheDevice(Cell& cell);
-// vectorising.cc
-void OneByOne(Cell& cell);
-void FalseVectorisation(Cell& cell);
-void Reuse(Cell& cell);
-void ThreeQuestions(Cell& cell);
+// Benchmarks of products of n x n matrices, on devices and on the host.
+bool BenchmarkProducts(const std::string& name, int n, int products);
+bool BenchmarkOnTheHost(const std::string& name, int n, int products);
+// `work` on a random (3, 3) tensor, with a profiler if `profiled`.
+bool BenchmarkProfiled(const std::string& name, int operations, bool profiled,
+                       const std::function<void(const Tensor& x)>& work);
 
 }  // namespace d2l::profiling
 

@@ -15,6 +15,7 @@
 #include "chapters/profiling/programs.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/host_library.h"
 #include "common/lesson/run/fresh_process.h"
@@ -217,4 +218,19 @@ void SmallOnTheDevice(Cell& cell) {
 // %%
 D2L_CELL("003/c9", SmallOnTheDevice);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkOnTheHost("BM_003_c5_SmallProducts_Host", 3, 10000),
+    BenchmarkProducts("BM_003_c9_SmallProducts", 3, 10000),
+    BenchmarkProfiled("BM_003_c9_SmallProducts_Profiled", 10000, true,
+                      [](const Tensor& x) {
+                        Products(x, 10000);
+                        Synchronize(x.device());
+                      }),
+};
+
+}  // namespace
 }  // namespace d2l::profiling

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/profiling/hardware.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::profiling {
@@ -119,4 +121,25 @@ void StorageQueue(Cell& cell) {
 // %%
 D2L_CELL("d2l/hw-storage", StorageQueue);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+MakeHostWork Reads(int at_a_time) {
+  return [at_a_time] {
+    return [at_a_time, file = std::make_shared<TemporaryFile>(
+                           MakeTemporaryFile(std::int64_t{64} << 20))] {
+      const bool direct = file->direct.get() >= 0;
+      ReadBlocks((direct ? file->direct : file->cached).get(), file->bytes, 64,
+                 at_a_time);
+    };
+  };
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkHost("BM_d2l_hw_storage_One_Host", 64, Reads(1)),
+    BenchmarkHost("BM_d2l_hw_storage_Eight_Host", 64, Reads(8)),
+};
+
+}  // namespace
 }  // namespace d2l::profiling

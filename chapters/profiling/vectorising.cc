@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,10 +10,128 @@
 #include "chapters/profiling/profiled_runs.h"
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/host_library.h"
 
 namespace d2l::profiling {
+
+// %% 003/c18, 003/c20
+std::pair<Tensor, Tensor> RandAndMultiply(int count, Device device) {
+  Tensor x, y;
+  for (int i = 0; i < count; ++i) {
+    x = Rand({10, 10}, device);
+    y = x * x;
+  }
+  return {x, y};
+}
+// %%
+
+// %% 003/c20
+Tensor FillOnTheDevice(int times, Tensor& vec) {
+  Tensor y;
+  for (int i = 0; i < times; ++i) {
+    for (int j = 0; j < vec.size(0); ++j) vec[j] = Rand({10, 10}, vec.device());
+    y = vec * vec;
+  }
+  return y;
+}
+
+// As the course does. Its product is left out, which only makes this faster.
+void FillOnTheHost(int times, Device device, std::vector<float>* vec) {
+  for (int i = 0; i < times; ++i) {
+    for (std::size_t at = 0; at < vec->size(); at += 100) {
+      const std::vector<float> row = ToVector<float>(Rand({10, 10}, device));
+      std::copy(row.begin(), row.end(), vec->begin() + at);
+    }
+  }
+}
+// %%
+
+// The products b[i][j] * a[j] of 100 small tensors a[j] and `count` hundreds of
+// others; on the device or, as in the course, each copied to the host when
+// done.
+struct Hundreds {
+  Hundreds(int count, Device device);
+
+  // on_host[i] = product, of all of b[i]; waits.
+  void CopyToHost(int i, const Tensor& product);
+  // on_host[i, :, :, j] = product, of b[i][j]; waits.
+  void CopyToHost(int i, int j, const Tensor& product);
+
+  std::vector<Tensor> a;
+  std::vector<std::vector<Tensor>> b;
+  Tensor on_device;            // (count, 10, 10, 100)
+  std::vector<float> on_host;  // as on_device
+};
+Hundreds::Hundreds(int count, Device device)
+    : on_device(Zeros({count, 10, 10, 100}, device)),
+      on_host(std::size_t{10000} * count) {
+  const auto hundred = [&] {
+    std::vector<Tensor> tensors;
+    for (int j = 0; j < 100; ++j) tensors.push_back(Rand({10, 10}, device));
+    return tensors;
+  };
+  a = hundred();
+  for (int i = 0; i < count; ++i) b.push_back(hundred());
+}
+
+void Hundreds::CopyToHost(int i, const Tensor& product) {
+  const std::vector<float> values = ToVector<float>(product);
+  std::copy(values.begin(), values.end(), on_host.begin() + i * 10000);
+}
+
+void Hundreds::CopyToHost(int i, int j, const Tensor& product) {
+  const std::vector<float> values = ToVector<float>(product);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    on_host[i * 10000 + k * 100 + j] = values[k];
+  }
+}
+
+// %% 003/c21
+// Hundreds has the tensors a[j] and b[i][j], and room for their products.
+// anew: stacks a[j] again for each hundred.
+void Stacked(Hundreds& h, bool to_host, bool anew = false) {
+  Tensor a = DStack(h.a);
+  for (int i = 0; i < h.on_device.size(0); ++i) {
+    if (anew) a = DStack(h.a);
+    const Tensor product = a * DStack(h.b[i]);
+    if (to_host) {
+      h.CopyToHost(i, product);
+    } else {
+      h.on_device[i] = product;
+    }
+  }
+}
+
+void DoubleLoop(Hundreds& h, bool to_host) {
+  for (int i = 0; i < h.on_device.size(0); ++i) {
+    for (int j = 0; j < 100; ++j) {
+      if (to_host) {
+        h.CopyToHost(i, j, h.a[j] * h.b[i][j]);
+      } else {
+        h.on_device[{i, kAll, kAll, j}] = h.a[j] * h.b[i][j];
+      }
+    }
+  }
+}
+// %%
+
+// %% 003/summary
+Tensor Doubled(const Tensor& all) { return all * 2; }
+
+Tensor DoubledByRow(const Tensor& all) {
+  Tensor y;
+  for (int i = 0; i < all.size(0); ++i) y = all[i] * 2;
+  return y;
+}
+
+Tensor SumOfRows(const Tensor& all) { return Sum(all, {0}); }
+
+Tensor SumOfRows(const std::vector<Tensor>& list) {
+  return Sum(Stack(list), {0});
+}
+// %%
 
 // %% 003/c18, measured
 // RunProfiled: chapters/profiling/profiled_runs.cc
@@ -206,4 +325,54 @@ void ThreeQuestions(Cell& cell) {
 // %%
 D2L_CELL("003/summary", ThreeQuestions);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+constexpr int kRows = 1000;
+constexpr int kTimes = 20;
+
+bool BenchmarkHundreds(const std::string& name,
+                       const std::function<void(Hundreds& h)>& work) {
+  return BenchmarkWork(name, 20000, [work](Device device) {
+    return [work, h = std::make_shared<Hundreds>(200, device)] { work(*h); };
+  });
+}
+
+std::vector<Tensor> ListOfRows(const Tensor& all) {
+  std::vector<Tensor> list;
+  for (int i = 0; i < kRows; ++i) list.push_back(Clone(all[i]));
+  return list;
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkWork("BM_003_c18_RandMultiply", kTimes* kRows,
+                  [](Device device) {
+                    return
+                        [device] { RandAndMultiply(kTimes * kRows, device); };
+                  }),
+    BenchmarkWork("BM_003_c20_FilledRowByRow", kTimes* kRows,
+                  [](Device device) {
+                    return [vec = Zeros({kRows, 10, 10}, device)]() mutable {
+                      FillOnTheDevice(kTimes, vec);
+                    };
+                  }),
+    BenchmarkHundreds("BM_003_c21_Hundreds_Stacked",
+                      [](Hundreds& h) { Stacked(h, /*to_host=*/false); }),
+    BenchmarkHundreds("BM_003_c21_Hundreds_Loop",
+                      [](Hundreds& h) { DoubleLoop(h, /*to_host=*/false); }),
+    BenchmarkWork(
+        "BM_003_summary_Sum_Tensor", kRows,
+        [](Device device) {
+          return [all = Rand({kRows, 100}, device)] { SumOfRows(all); };
+        }),
+    BenchmarkWork("BM_003_summary_Sum_List", kRows,
+                  [](Device device) {
+                    return [list = ListOfRows(Rand({kRows, 100}, device))] {
+                      SumOfRows(list);
+                    };
+                  }),
+};
+
+}  // namespace
 }  // namespace d2l::profiling

@@ -13,6 +13,7 @@
 #include "chapters/profiling/latencies/sampling.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "common/base/machine.h"
+#include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
 // Compiles the code below once for each kind of vector.
@@ -236,6 +237,32 @@ void CacheStarvation(Cell& cell) {
 // %%
 D2L_CELL("d2l/hw-cache-starvation", CacheStarvation);
 
+namespace {
+
+// ---- Benchmarks, at the course's size.
+
+MakeHostWork Scaled(int lanes) {
+  return [lanes] {
+    return [lanes, x = std::vector<float>(2048, 1),
+            y = std::vector<float>(2048)]() mutable {
+      AddScaled(lanes, 0.5f, x.data(), y.data(), x.size());
+    };
+  };
+}
+
+[[maybe_unused]] const bool benchmarks[] = {
+    BenchmarkHost("BM_d2l_hw_vectors_One_Host", 2048, Scaled(1)),
+    BenchmarkHost("BM_d2l_hw_vectors_Widest_Host", 2048, Scaled(16)),
+    BenchmarkHost("BM_d2l_hw_cache_starvation_Sums_Host", 1 << 22,
+                  [] {
+                    return [x = std::vector<std::vector<float>>(
+                                1, std::vector<float>(1 << 22, 1))] {
+                      SumInThreads(x, 0, 1 << 22, 1, 1);
+                    };
+                  }),
+};
+
+}  // namespace
 }  // namespace d2l::profiling
 
 #endif  // HWY_ONCE

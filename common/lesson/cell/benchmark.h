@@ -67,12 +67,6 @@ bool BenchmarkSeconds(
     const std::string& name, std::int64_t items,
     const std::function<std::function<double()>(Device device)>& make);
 
-// Keeps a value that nothing reads from being optimised away.
-template <typename T>
-void KeepValue(const T& value) {
-  asm volatile("" : : "r,m"(value) : "memory");
-}
-
 // A registered benchmark.
 struct Benchmark {
   std::string name;
