@@ -101,16 +101,14 @@ __global__ void RegisterTiles(float* c, const float* a, const float* b, int n) {
 
 // The C++ compiler compiles this file, too, for the model of a GPU.
 #ifdef __CUDACC__
-const std::vector<KernelStep>& StepsForGpu() {
+std::vector<KernelStep> StepsForGpu() {
 #else
-const std::vector<KernelStep>& StepsForModel() {
+std::vector<KernelStep> StepsForModel() {
 #endif
-  static const auto& steps = *new std::vector<KernelStep>{
-      {"naive", Naive, 32, 8, 32, 8, /*rows_in_x=*/true},
-      {"coalesced", Coalesced, 8, 32, 32, 8},
-      {"shared tiles", SharedTiles, 32, 32, 32, 32},
-      {"register tiles", RegisterTiles, 64, 64, 16, 16}};
-  return steps;
+  return {{"naive", Naive, 32, 8, 32, 8, /*rows_in_x=*/true},
+          {"coalesced", Coalesced, 8, 32, 32, 8},
+          {"shared tiles", SharedTiles, 32, 32, 32, 32},
+          {"register tiles", RegisterTiles, 64, 64, 16, 16}};
 }
 
 }  // namespace d2l::profiling

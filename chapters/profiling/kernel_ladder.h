@@ -34,9 +34,9 @@ struct KernelStep {
   unsigned blocks_y(int n) const { return n / (rows_in_x ? columns : rows); }
 };
 
-const std::vector<KernelStep>& StepsForModel();
+std::vector<KernelStep> StepsForModel();
 // As compiled by nvcc; empty in builds without CUDA.
-const std::vector<KernelStep>& StepsForGpu();
+std::vector<KernelStep> StepsForGpu();
 
 // Enqueues a step of StepsForGpu on the current stream of c's GPU. All are
 // contiguous, of float32, and live until it is done.
