@@ -13,6 +13,7 @@
 #include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
+#include "common/nn/state_dict.h"
 #include "common/ops/ops.h"
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/data_parallel/data_parallel_testing.h"
@@ -48,6 +49,36 @@ nn::Sequential ConvNet() {
                         nn::BatchNorm2d(6, 1e-5, 0.1, First()), nn::ReLU(),
                         nn::Flatten(),
                         nn::Linear(6 * 4 * 4, kClasses, true, First()));
+}
+
+// One parameter, under two names on every device. A single device's training of
+// tied weights is compared with PyTorch's in nn/tied_weights_test.cc.
+TEST(DataParallelTest, TiedWeightsAreOneParameter) {
+  for (const Shard shard :
+       {Shard::kNone, Shard::kOptimizer, Shard::kGradients}) {
+    for (int count = 1; count <= static_cast<int>(Ids(4).size()); ++count) {
+      ManualSeed(count);
+      nn::Sequential net(
+          nn::Flatten(), nn::Linear(9, 9, true, First()), nn::ReLU(),
+          nn::Checkpoint(nn::Sequential(nn::Linear(9, 9, true, First()))),
+          nn::Linear(9, kClasses, true, First()));
+      auto& first = static_cast<nn::Linear&>(net[1]);
+      first.weight() = nn::NamedParameters(net)[2].second;
+      ASSERT_EQ(nn::Parameters(net).size(), 5u);
+      OneDevice one(net, {0.05, 0.9});
+      DataParallelOptions options = WithBuckets(300, count % 2 == 0);
+      options.shard = shard;
+      DataParallel many(std::move(net), Ids(count), options);
+      ExpectSameTraining(
+          std::move(one), many, 3,
+          {5, 1, 9, 2, 8, 3, 4, 4, 1, 7, 5, 5, 2, 6, 3, 8, 9, 1, 4, 6});
+      for (int i = 0; i < count; ++i) {
+        const auto state = nn::StateDict(many.replica(i));
+        EXPECT_EQ(state.size(), 6u);
+        EXPECT_EQ(state.at("1.weight").id(), state.at("3.0.weight").id());
+      }
+    }
+  }
 }
 
 // Statistics are those of the shards. Running statistics are the weighted mean
