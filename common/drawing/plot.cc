@@ -23,7 +23,14 @@
 namespace d2l {
 namespace {
 
+// The rows of the plot area, where the points are, in a text.
 constexpr int kRows = 14;
+// The width of an SVG, and the edges of its plot area.
+constexpr double kWidth = 720;
+constexpr double kLeft = 90;
+constexpr double kRight = kWidth - 24;
+constexpr double kTop = 48;
+constexpr double kBottom = 348;
 
 char Glyph(std::size_t series) {
   constexpr char kGlyphs[] = "*o+#@%x&$v";
@@ -116,6 +123,19 @@ Range RangeOf(const PlotAxis& axis, const std::vector<PlotSeries>& all,
   return range;
 }
 
+struct Tick {
+  double value;
+  std::string label;
+};
+
+std::vector<Tick> LabelledTicks(const Range& range, int most) {
+  std::vector<Tick> ticks;
+  for (const double value : range.Ticks(most)) {
+    ticks.push_back({value, AxisLabel(value, range.axis->unit)});
+  }
+  return ticks;
+}
+
 // Lines may coincide; tells whether two points are drawn at one place.
 using Same = std::function<bool(const PlotPoint&, const PlotPoint&)>;
 
@@ -147,6 +167,162 @@ std::string LiesOn(const std::vector<PlotSeries>& all, std::size_t series,
     }
   }
   return "";
+}
+
+// The plot area of a text. Row 0 is empty.
+struct TextArea {
+  Range x;
+  Range y;
+  int left;  // the column of the y axis
+  int columns;
+
+  int Column(double value) const {
+    return left + 1 +
+           static_cast<int>(std::lround(x.Place(value) * (columns - 1)));
+  }
+  int Row(double value) const {
+    return 1 +
+           static_cast<int>(std::lround((1 - y.Place(value)) * (kRows - 1)));
+  }
+};
+
+void WriteYAxis(const TextArea& area, const std::vector<Tick>& ticks,
+                TextCanvas* canvas) {
+  for (int row = 1; row <= kRows; ++row) canvas->Put(area.left, row, '|');
+  for (const Tick& tick : ticks) {
+    const int row = area.Row(tick.value);
+    const int size = static_cast<int>(tick.label.size());
+    canvas->Write(area.left - 1 - size, row, tick.label);
+    canvas->Put(area.left, row, '+');
+  }
+}
+
+// Leaves out labels without room.
+void WriteXAxis(const TextArea& area, const std::vector<Tick>& ticks, int width,
+                TextCanvas* canvas) {
+  for (int i = 0; i < area.columns; ++i) {
+    canvas->Put(area.left + 1 + i, kRows + 1, '-');
+  }
+  int free = 0;
+  for (const Tick& tick : ticks) {
+    const int column = area.Column(tick.value);
+    canvas->Put(column, kRows + 1, '+');
+    const int size = static_cast<int>(tick.label.size());
+    const int at = std::min(std::max(column - size / 2, 0), width - size);
+    if (at < free) continue;
+    canvas->Write(at, kRows + 2, tick.label);
+    free = at + size + 1;
+  }
+}
+
+void WriteLine(const TextArea& area, const PlotPoint& a, const PlotPoint& b,
+               TextCanvas* canvas) {
+  const int steps = std::max({1, std::abs(area.Column(b.x) - area.Column(a.x)),
+                              std::abs(area.Row(b.y) - area.Row(a.y))});
+  const auto between = [](const Range& range, double from, double to,
+                          double t) {
+    return range.Value((1 - t) * range.Place(from) + t * range.Place(to));
+  };
+  for (int step = 0; step <= steps; ++step) {
+    const double t = static_cast<double>(step) / steps;
+    canvas->Put(area.Column(between(area.x, a.x, b.x, t)),
+                area.Row(between(area.y, a.y, b.y, t)), '.');
+  }
+}
+
+// Writes the glyph of the series, or, where several have a point, their number.
+// Returns whether there are such points.
+bool WritePoints(const TextArea& area, const std::vector<PlotSeries>& all,
+                 const Same& same, TextCanvas* canvas) {
+  bool meet = false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const PlotPoint& point : all[i].points) {
+      const int beneath = Beneath(all, i, point, same);
+      meet = meet || beneath > 0;
+      canvas->Put(area.Column(point.x), area.Row(point.y),
+                  beneath == 0  ? Glyph(i)
+                  : beneath < 9 ? static_cast<char>('1' + beneath)
+                                : '9');
+    }
+  }
+  return meet;
+}
+
+// meet: whether lines meet at a point.
+std::string Legend(const std::vector<PlotSeries>& all, const Same& same,
+                   bool meet) {
+  std::string legend;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    absl::StrAppend(&legend, i == 0 ? "" : ", ", std::string(1, Glyph(i)), " ",
+                    all[i].name, LiesOn(all, i, same));
+  }
+  if (meet) legend += Say("; 2, 3, ...: number of lines at one place");
+  return legend;
+}
+
+// The plot area of an SVG.
+struct SvgArea {
+  Range x;
+  Range y;
+
+  double X(double value) const {
+    return kLeft + (kRight - kLeft) * x.Place(value);
+  }
+  double Y(double value) const {
+    return kBottom - (kBottom - kTop) * y.Place(value);
+  }
+};
+
+// The grid, the frame around it, and the labels outside.
+void DrawAxes(const SvgArea& area, Svg* svg) {
+  for (const Tick& tick : LabelledTicks(area.x, 8)) {
+    const double x = area.X(tick.value);
+    svg->Line(x, kTop, x, kBottom, {"#e4e4e4", 1});
+    svg->Text(x, kBottom + 16, tick.label, {11, "middle"});
+  }
+  for (const Tick& tick : LabelledTicks(area.y, 6)) {
+    const double y = area.Y(tick.value);
+    svg->Line(kLeft, y, kRight, y, {"#e4e4e4", 1});
+    svg->Text(kLeft - 6, y + 4, tick.label, {11, "end"});
+  }
+  svg->Rect(kLeft, kTop, kRight - kLeft, kBottom - kTop, {"none", "#333333"});
+  svg->Text((kLeft + kRight) / 2, kBottom + 34, area.x.axis->label,
+            {12, "middle"});
+  svg->Text(20, (kTop + kBottom) / 2, area.y.axis->label,
+            {12, "middle", "#222222", false, -90});
+}
+
+void DrawLine(const SvgArea& area, const PlotSeries& series,
+              const Svg::Stroke& stroke, Svg* svg) {
+  std::string path;
+  for (const PlotPoint& point : series.points) {
+    absl::StrAppendFormat(&path, "%s %.2f %.2f ", path.empty() ? "M" : "L",
+                          area.X(point.x), area.Y(point.y));
+  }
+  if (!path.empty()) svg->Path(path, stroke);
+}
+
+// A point on those of earlier series is a ring around them.
+void DrawPoints(const SvgArea& area, const std::vector<PlotSeries>& all,
+                std::size_t series, const Same& same, const std::string& colour,
+                Svg* svg) {
+  for (const PlotPoint& point : all[series].points) {
+    const int beneath = Beneath(all, series, point, same);
+    svg->Circle(area.X(point.x), area.Y(point.y), 3.5 + 2.5 * beneath,
+                beneath == 0 ? Svg::Shape{colour, "#333333", 0.6}
+                             : Svg::Shape{"none", colour, 1.5},
+                absl::StrCat(all[series].name, ": ",
+                             AxisLabel(point.x, area.x.axis->unit), ", ",
+                             AxisLabel(point.y, area.y.axis->unit)));
+  }
+}
+
+// A line of the legend.
+void DrawKey(double y, const std::string& name, const Svg::Stroke& stroke,
+             Svg* svg) {
+  svg->Line(kLeft, y - 4, kLeft + 22, y - 4, stroke);
+  svg->Circle(kLeft + 11, y - 4, 3.5, {stroke.colour, "#333333", 0.6});
+  svg->Text(kLeft + 30, y, name, {12});
 }
 
 }  // namespace
@@ -200,142 +376,55 @@ std::string Plot::ToText(int width) const {
   const Range x = RangeOf(x_, series_, &PlotPoint::x);
   const Range y = RangeOf(y_, series_, &PlotPoint::y);
   if (x.low > x.high) return Translated("There is nothing to plot.\n");
-  std::vector<std::string> y_labels;
-  const std::vector<double> y_ticks = y.Ticks(5);
+  const std::vector<Tick> y_ticks = LabelledTicks(y, 5);
   std::size_t label_width = 0;
-  for (const double tick : y_ticks) {
-    y_labels.push_back(AxisLabel(tick, y_.unit));
-    label_width = std::max(label_width, y_labels.back().size());
+  for (const Tick& tick : y_ticks) {
+    label_width = std::max(label_width, tick.label.size());
   }
   const int left = static_cast<int>(label_width) + 1;
-  const int columns = std::max(10, width - left - 2);
-  const auto column_of = [&](double value) {
-    return left + 1 +
-           static_cast<int>(std::lround(x.Place(value) * (columns - 1)));
-  };
-  const auto row_of = [&](double value) {
-    return 1 +
-           static_cast<int>(std::lround((1 - y.Place(value)) * (kRows - 1)));
-  };
+  const TextArea area = {x, y, left, std::max(10, width - left - 2)};
 
   TextCanvas canvas;
-  for (int row = 1; row <= kRows; ++row) canvas.Put(left, row, '|');
-  for (std::size_t i = 0; i < y_ticks.size(); ++i) {
-    const int row = row_of(y_ticks[i]);
-    canvas.Write(left - 1 - static_cast<int>(y_labels[i].size()), row,
-                 y_labels[i]);
-    canvas.Put(left, row, '+');
-  }
-  for (int i = 0; i < columns; ++i) canvas.Put(left + 1 + i, kRows + 1, '-');
-  int free = 0;
-  for (const double tick : x.Ticks(6)) {
-    const int column = column_of(tick);
-    canvas.Put(column, kRows + 1, '+');
-    const std::string label = AxisLabel(tick, x_.unit);
-    const int size = static_cast<int>(label.size());
-    const int at = std::min(std::max(column - size / 2, 0), width - size);
-    if (at < free) continue;
-    canvas.Write(at, kRows + 2, label);
-    free = at + size + 1;
-  }
+  WriteYAxis(area, y_ticks, &canvas);
+  WriteXAxis(area, LabelledTicks(x, 6), width, &canvas);
   // Draws lines first, and the points over them.
   for (const PlotSeries& series : series_) {
     for (std::size_t i = 1; i < series.points.size(); ++i) {
-      const PlotPoint& a = series.points[i - 1];
-      const PlotPoint& b = series.points[i];
-      const int steps = std::max({1, std::abs(column_of(b.x) - column_of(a.x)),
-                                  std::abs(row_of(b.y) - row_of(a.y))});
-      for (int step = 0; step <= steps; ++step) {
-        const double t = static_cast<double>(step) / steps;
-        canvas.Put(
-            column_of(x.Value((1 - t) * x.Place(a.x) + t * x.Place(b.x))),
-            row_of(y.Value((1 - t) * y.Place(a.y) + t * y.Place(b.y))), '.');
-      }
+      WriteLine(area, series.points[i - 1], series.points[i], &canvas);
     }
   }
   const Same same = [&](const PlotPoint& a, const PlotPoint& b) {
-    return column_of(a.x) == column_of(b.x) && row_of(a.y) == row_of(b.y);
+    return area.Column(a.x) == area.Column(b.x) &&
+           area.Row(a.y) == area.Row(b.y);
   };
-  std::string legend;
-  bool meet = false;
-  for (std::size_t i = 0; i < series_.size(); ++i) {
-    for (const PlotPoint& point : series_[i].points) {
-      const int beneath = Beneath(series_, i, point, same);
-      meet = meet || beneath > 0;
-      canvas.Put(column_of(point.x), row_of(point.y),
-                 beneath == 0  ? Glyph(i)
-                 : beneath < 9 ? static_cast<char>('1' + beneath)
-                               : '9');
-    }
-    absl::StrAppend(&legend, i == 0 ? "" : ", ", std::string(1, Glyph(i)), " ",
-                    series_[i].name, LiesOn(series_, i, same));
-  }
-  if (meet) legend += Say("; 2, 3, ...: number of lines at one place");
+  const bool meet = WritePoints(area, series_, same, &canvas);
   // Labels may be wide, so they are not on the canvas. Its first line is empty.
-  const std::string x_label = x_.label;
-  const int before_label = width - static_cast<int>(TextColumns(x_label));
+  const int before_label = width - static_cast<int>(TextColumns(x_.label));
   return absl::StrCat(y_.label, canvas.ToString(),
-                      std::string(std::max(left, before_label), ' '), x_label,
-                      "\n", Wrap(legend, "", width));
+                      std::string(std::max(left, before_label), ' '), x_.label,
+                      "\n", Wrap(Legend(series_, same, meet), "", width));
 }
 
 std::string Plot::ToSvg(const std::string& title) const {
-  constexpr double kWidth = 720;
-  constexpr double kLeft = 90;
-  constexpr double kRight = 24;
-  constexpr double kTop = 48;
-  constexpr double kHeight = 300;
-  const Range x = RangeOf(x_, series_, &PlotPoint::x);
-  const Range y = RangeOf(y_, series_, &PlotPoint::y);
-  if (x.low > x.high) return TextAsSvg(ToText(), title);
-  const double plot_width = kWidth - kLeft - kRight;
-  const double bottom = kTop + kHeight;
-  const auto x_of = [&](double v) { return kLeft + plot_width * x.Place(v); };
-  const auto y_of = [&](double v) { return bottom - kHeight * y.Place(v); };
-
+  const SvgArea area = {RangeOf(x_, series_, &PlotPoint::x),
+                        RangeOf(y_, series_, &PlotPoint::y)};
+  if (area.x.low > area.x.high) return TextAsSvg(ToText(), title);
   const auto lines = static_cast<double>(series_.size());
-  Svg svg(kWidth, bottom + 56 + 18 * lines, title);
+  Svg svg(kWidth, kBottom + 56 + 18 * lines, title);
   svg.Text(kLeft, 24, title, {14, "start", "#111111", true});
-  for (const double tick : x.Ticks(8)) {
-    svg.Line(x_of(tick), kTop, x_of(tick), bottom, {"#e4e4e4", 1});
-    svg.Text(x_of(tick), bottom + 16, AxisLabel(tick, x_.unit), {11, "middle"});
-  }
-  for (const double tick : y.Ticks(6)) {
-    svg.Line(kLeft, y_of(tick), kLeft + plot_width, y_of(tick), {"#e4e4e4", 1});
-    svg.Text(kLeft - 6, y_of(tick) + 4, AxisLabel(tick, y_.unit), {11, "end"});
-  }
-  svg.Rect(kLeft, kTop, plot_width, kHeight, {"none", "#333333"});
-  svg.Text(kLeft + plot_width / 2, bottom + 34, x_.label, {12, "middle"});
-  svg.Text(20, kTop + kHeight / 2, y_.label,
-           {12, "middle", "#222222", false, -90});
+  DrawAxes(area, &svg);
   const Same same = [&](const PlotPoint& a, const PlotPoint& b) {
-    return std::hypot(x_of(a.x) - x_of(b.x), y_of(a.y) - y_of(b.y)) < 2;
+    return std::hypot(area.X(a.x) - area.X(b.x), area.Y(a.y) - area.Y(b.y)) < 2;
   };
-  double key_y = bottom + 54;
+  double key_y = kBottom + 54;
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const std::string colour = PaletteColour(static_cast<int>(i));
-    const PlotSeries& series = series_[i];
-    std::string path;
-    for (const PlotPoint& point : series.points) {
-      absl::StrAppendFormat(&path, "%s %.2f %.2f ", path.empty() ? "M" : "L",
-                            x_of(point.x), y_of(point.y));
-    }
-    // A line on top of another is dashed, so that both are seen.
     const std::string lies_on = LiesOn(series_, i, same);
+    // A line on top of another is dashed, so that both are seen.
     const Svg::Stroke stroke = {colour, 2, /*dashed=*/!lies_on.empty()};
-    if (!path.empty()) svg.Path(path, stroke);
-    for (const PlotPoint& point : series.points) {
-      const int beneath = Beneath(series_, i, point, same);
-      svg.Circle(
-          x_of(point.x), y_of(point.y), 3.5 + 2.5 * beneath,
-          beneath == 0 ? Svg::Shape{colour, "#333333", 0.6}
-                       : Svg::Shape{"none", colour, 1.5},
-          absl::StrCat(series_[i].name, ": ", AxisLabel(point.x, x_.unit), ", ",
-                       AxisLabel(point.y, y_.unit)));
-    }
-    svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, stroke);
-    svg.Circle(kLeft + 11, key_y - 4, 3.5, {colour, "#333333", 0.6});
-    svg.Text(kLeft + 30, key_y, series_[i].name + lies_on, {12});
+    DrawLine(area, series_[i], stroke, &svg);
+    DrawPoints(area, series_, i, same, colour, &svg);
+    DrawKey(key_y, series_[i].name + lies_on, stroke, &svg);
     key_y += 18;
   }
   return svg.ToString();
