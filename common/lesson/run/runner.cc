@@ -145,6 +145,12 @@ struct Failures {
   int errors = 0;
 };
 
+// The result of a lesson before its cells run.
+LessonResult WithoutCells(const Lesson& lesson, const Run& run) {
+  return {lesson.name,   Devices(),    /*cells=*/{},   run.circumstances,
+          lesson.number, lesson.title, lesson.section, run.size};
+}
+
 // Adds the seconds of waiting for predictions to `asking`.
 std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
                                  const Run& run, Failures* failures,
@@ -156,14 +162,7 @@ std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
     const NumberedCell& task = tasks[i];
     if (task.lesson != current) {
       current = task.lesson;
-      lessons.push_back({current->name,
-                         Devices(),
-                         {},
-                         run.circumstances,
-                         current->number,
-                         current->title,
-                         current->section,
-                         run.size});
+      lessons.push_back(WithoutCells(*current, run));
       PrintLessonHead(*current, run.size, run.circumstances);
     }
     PrintCellHead(task, run.detail);
@@ -277,6 +276,73 @@ absl::Status PrepareDevices(const LessonOptions& options,
   return RequireGpus(options.require_gpus);
 }
 
+void PrintHelp(Program program) {
+  std::cout << LessonHelp(program == Program::kCourse
+                              ? "bazel run //:course"
+                              : absl::StrCat("bazel run //chapters/",
+                                             Lessons()[0]->name, ":lesson"));
+}
+
+// After PrepareDevices. profile: see Run.
+Run MakeRun(Program program, const LessonOptions& options,
+            RunProfile* profile) {
+  const bool course = program == Program::kCourse;
+  const bool chosen = !options.cells.empty();
+  const bool shows_program =
+      !course && chosen && !options.no_code && IsOnTerminal();
+  return {program,
+          options.size,
+          {shows_program, options.code, options.verbose, chosen},
+          !course && !options.no_predict && CanAsk(),
+          Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
+                        options.device_options.stream, Devices(),
+                        CpuBackend().Inventory().devices[0].cores),
+          options.svg,
+          profile};
+}
+
+// The lines below the last cell. seconds: of the run.
+void PrintSummary(const std::vector<LessonResult>& lessons, const Run& run,
+                  const Failures& failures, double seconds) {
+  std::cout << "\n" << Rule();
+  if (run.program == Program::kCourse) std::cout << CourseText(lessons) << "\n";
+  if (!run.detail.chosen) {
+    std::cout << Wrap(
+        Say("One cell, with its code and figures: --cell=%s --code --verbose",
+            lessons.front().cells.front().number));
+  }
+  std::cout << Wrap(CountsText(lessons))
+            << Say("%d wrong results, %d errors. %s.", failures.wrong_results,
+                   failures.errors, FormatDuration(seconds))
+            << "\n";
+}
+
+// Runs the cells, prints and writes the results; returns the exit code.
+int RunTasks(Program program, const std::vector<NumberedCell>& tasks,
+             LessonOptions* options) {
+  const bool profiled = options->trace || options->html;
+  RunProfile recorded(static_cast<int>(tasks.size()),
+                      std::max(RunProfile::kMaxCalls, options->trace_calls));
+  const Run run = MakeRun(program, *options, profiled ? &recorded : nullptr);
+  std::optional<RaceChecker> checker;
+  if (options->check_races) checker.emplace();
+  const Timer timer;
+  Failures failures;
+  double asking = 0;
+  const std::vector<LessonResult> lessons =
+      RunAll(tasks, run, &failures, &asking);
+  PrintSummary(lessons, run, failures, timer.Seconds() - asking);
+  if (checker.has_value()) std::cout << checker->Report();
+  const bool races = checker.has_value() && !checker->races().empty();
+  const bool written =
+      WriteFiles(options,
+                 program == Program::kCourse ? CourseJson(lessons)
+                                             : LessonJson(lessons[0]),
+                 recorded.Finish());
+  const bool right = failures.wrong_results + failures.errors == 0;
+  return written && right && !races ? 0 : 1;
+}
+
 }  // namespace
 
 int LessonMain(int argc, char** argv, Program program) {
@@ -285,19 +351,15 @@ int LessonMain(int argc, char** argv, Program program) {
     return *exit_code;
   }
   StopOnSignals();
-  const bool course = program == Program::kCourse;
   if (Lessons().empty()) {
     return Complain(absl::FailedPreconditionError(
         "there is no lesson in this program: see common/lesson/lesson.bzl"));
   }
-  absl::StatusOr<LessonOptions> options =
-      ParseLessonFlags(argc, argv, course ? Size::kSmall : Size::kCourse);
+  absl::StatusOr<LessonOptions> options = ParseLessonFlags(
+      argc, argv, program == Program::kCourse ? Size::kSmall : Size::kCourse);
   if (!options.ok()) return Complain(options.status());
   if (options->help) {
-    std::cout << LessonHelp(course
-                                ? "bazel run //:course"
-                                : absl::StrCat("bazel run //chapters/",
-                                               Lessons()[0]->name, ":lesson"));
+    PrintHelp(program);
     return 0;
   }
   const absl::Status texts = LoadTexts(Language());
@@ -307,48 +369,7 @@ int LessonMain(int argc, char** argv, Program program) {
   if (!tasks.ok()) return Complain(tasks.status());
   const absl::Status devices = PrepareDevices(*options, *tasks);
   if (!devices.ok()) return Complain(devices);
-
-  const bool profiled = options->trace || options->html;
-  RunProfile recorded(static_cast<int>(tasks->size()),
-                      std::max(RunProfile::kMaxCalls, options->trace_calls));
-  const bool chosen = !options->cells.empty();
-  const bool shows_program =
-      !course && chosen && !options->no_code && IsOnTerminal();
-  const Run run = {program,
-                   options->size,
-                   {shows_program, options->code, options->verbose, chosen},
-                   !course && !options->no_predict && CanAsk(),
-                   Circumstances(LaunchBlocking(), AllowTf32(), profiled,
-                                 options->device_options.stream, Devices(),
-                                 CpuBackend().Inventory().devices[0].cores),
-                   options->svg,
-                   profiled ? &recorded : nullptr};
-  std::optional<RaceChecker> checker;
-  if (options->check_races) checker.emplace();
-  const Timer timer;
-  Failures failures;
-  double asking = 0;
-  const std::vector<LessonResult> lessons =
-      RunAll(*tasks, run, &failures, &asking);
-
-  std::cout << "\n" << Rule();
-  if (course) std::cout << CourseText(lessons) << "\n";
-  if (!run.detail.chosen) {
-    std::cout << Wrap(
-        Say("One cell, with its code and figures: --cell=%s --code --verbose",
-            tasks->front().number));
-  }
-  std::cout << Wrap(CountsText(lessons))
-            << Say("%d wrong results, %d errors. %s.", failures.wrong_results,
-                   failures.errors, FormatDuration(timer.Seconds() - asking))
-            << "\n";
-  if (checker.has_value()) std::cout << checker->Report();
-  const bool races = checker.has_value() && !checker->races().empty();
-  const bool written = WriteFiles(
-      &*options, course ? CourseJson(lessons) : LessonJson(lessons[0]),
-      recorded.Finish());
-  const bool right = failures.wrong_results + failures.errors == 0;
-  return written && right && !races ? 0 : 1;
+  return RunTasks(program, *tasks, &*options);
 }
 
 }  // namespace d2l
