@@ -179,6 +179,62 @@ absl::Status PrepareDirectory(const std::string& directory) {
                       absl::StrCat("--svg: ", std::string(writable.message())));
 }
 
+// Sets the flags to what the command line says.
+absl::Status SetFlags(int argc, char** argv) {
+  const absl::Status named =
+      CheckFlagNames(argc, argv, {std::begin(kFlags), std::end(kFlags)});
+  if (!named.ok()) return named;
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Say("\"%s\" is not a flag; they all look like --size=small. See --help.",
+          std::string(rest[1])));
+}
+
+// Copies all flags but --lang, --size and those that name files.
+void CopyFlags(LessonOptions* options) {
+  options->devices = absl::GetFlag(FLAGS_devices);
+  for (const absl::string_view id :
+       absl::StrSplit(absl::GetFlag(FLAGS_cell), ',', absl::SkipWhitespace())) {
+    options->cells.push_back(std::string(absl::StripAsciiWhitespace(id)));
+  }
+  options->code = absl::GetFlag(FLAGS_code);
+  options->no_code = absl::GetFlag(FLAGS_no_code);
+  options->verbose = absl::GetFlag(FLAGS_verbose);
+  options->no_predict = absl::GetFlag(FLAGS_no_predict);
+  options->require_gpus = absl::GetFlag(FLAGS_require_gpus);
+  options->trace_calls = absl::GetFlag(FLAGS_trace_calls);
+  DeviceOptions& device = options->device_options;
+  device.stream.max_queued_operations =
+      absl::GetFlag(FLAGS_max_queued_operations);
+  device.max_bytes_in_flight = absl::GetFlag(FLAGS_max_bytes_in_flight);
+  options->launch_blocking = absl::GetFlag(FLAGS_launch_blocking);
+  options->check_races = absl::GetFlag(FLAGS_check_races);
+  options->allow_tf32 = absl::GetFlag(FLAGS_allow_tf32);
+}
+
+absl::Status CheckNumbers(const LessonOptions& options) {
+  const DeviceOptions& device = options.device_options;
+  absl::Status status = Check("require_gpus", options.require_gpus, 0);
+  status.Update(Check("trace_calls", options.trace_calls, 1));
+  status.Update(
+      Check("max_queued_operations", device.stream.max_queued_operations, 1));
+  status.Update(Check("max_bytes_in_flight", device.max_bytes_in_flight, 1));
+  return status;
+}
+
+// Makes the directory and opens the files. Messages show the whole paths.
+absl::Status OpenOutputs(LessonOptions* options) {
+  options->svg = UserPath(absl::GetFlag(FLAGS_svg));
+  // The directory comes first: a file of its name would prevent it.
+  const absl::Status directory = PrepareDirectory(options->svg);
+  if (!directory.ok()) return directory;
+  return OpenFlagFiles(
+      {{"json", UserPath(absl::GetFlag(FLAGS_json)), &options->json},
+       {"trace", UserPath(absl::GetFlag(FLAGS_trace)), &options->trace},
+       {"html", UserPath(absl::GetFlag(FLAGS_html)), &options->html}});
+}
+
 }  // namespace
 
 absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
@@ -190,57 +246,18 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
     options.help = true;
     return options;
   }
-  const absl::Status named =
-      CheckFlagNames(argc, argv, {std::begin(kFlags), std::end(kFlags)});
-  if (!named.ok()) return named;
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  if (rest.size() > 1) {
-    return absl::InvalidArgumentError(Say(
-        "\"%s\" is not a flag; they all look like --size=small. See --help.",
-        std::string(rest[1])));
-  }
-
+  const absl::Status set = SetFlags(argc, argv);
+  if (!set.ok()) return set;
   const absl::Status language = SetLanguage(absl::GetFlag(FLAGS_lang));
   if (!language.ok()) return language;
   const absl::StatusOr<Size> size = ParseSize(absl::GetFlag(FLAGS_size));
   if (!size.ok()) return size.status();
   options.size = *size;
-
-  options.devices = absl::GetFlag(FLAGS_devices);
-  for (const absl::string_view id :
-       absl::StrSplit(absl::GetFlag(FLAGS_cell), ',', absl::SkipWhitespace())) {
-    options.cells.push_back(std::string(absl::StripAsciiWhitespace(id)));
-  }
-  options.code = absl::GetFlag(FLAGS_code);
-  options.no_code = absl::GetFlag(FLAGS_no_code);
-  options.verbose = absl::GetFlag(FLAGS_verbose);
-  options.no_predict = absl::GetFlag(FLAGS_no_predict);
-  options.require_gpus = absl::GetFlag(FLAGS_require_gpus);
-  StreamOptions& stream = options.device_options.stream;
-  options.trace_calls = absl::GetFlag(FLAGS_trace_calls);
-  stream.max_queued_operations = absl::GetFlag(FLAGS_max_queued_operations);
-  std::int64_t& bytes = options.device_options.max_bytes_in_flight;
-  bytes = absl::GetFlag(FLAGS_max_bytes_in_flight);
-  options.launch_blocking = absl::GetFlag(FLAGS_launch_blocking);
-  options.check_races = absl::GetFlag(FLAGS_check_races);
-  options.allow_tf32 = absl::GetFlag(FLAGS_allow_tf32);
-  options.svg = UserPath(absl::GetFlag(FLAGS_svg));
-
-  absl::Status status = Check("require_gpus", options.require_gpus, 0);
-  status.Update(Check("trace_calls", options.trace_calls, 1));
-  status.Update(
-      Check("max_queued_operations", stream.max_queued_operations, 1));
-  status.Update(Check("max_bytes_in_flight", bytes, 1));
-  // The directory comes first: a file of its name would prevent it.
-  if (status.ok()) status = PrepareDirectory(options.svg);
-  // Messages show the whole paths.
-  if (status.ok()) {
-    status = OpenFlagFiles(
-        {{"json", UserPath(absl::GetFlag(FLAGS_json)), &options.json},
-         {"trace", UserPath(absl::GetFlag(FLAGS_trace)), &options.trace},
-         {"html", UserPath(absl::GetFlag(FLAGS_html)), &options.html}});
-  }
-  if (!status.ok()) return status;
+  CopyFlags(&options);
+  const absl::Status numbers = CheckNumbers(options);
+  if (!numbers.ok()) return numbers;
+  const absl::Status opened = OpenOutputs(&options);
+  if (!opened.ok()) return opened;
   return options;
 }
 
