@@ -53,6 +53,75 @@ void Append(const std::vector<Entry>& part, std::vector<Entry>* whole) {
   whole->insert(whole->end(), part.begin(), part.end());
 }
 
+// The steps of Merge. Each adds one field of the parts to the whole, and
+// changes the indices into this field, in all parts, to those of the whole.
+
+void MergeDevices(std::vector<Profile>* parts, Profile* whole) {
+  for (const Profile& part : *parts) Append(part.devices, &whole->devices);
+  SortUnique(&whole->devices, DeviceLess);
+  for (Profile& part : *parts) {
+    const std::vector<int> places =
+        PlacesIn(whole->devices, part.devices, DeviceLess);
+    for (ProfiledStream& stream : part.streams) {
+      stream.device = places[stream.device];
+    }
+    for (MemoryPoint& point : part.memory) point.device = places[point.device];
+  }
+}
+
+// After MergeDevices: streams are sorted by device.
+void MergeStreams(std::vector<Profile>* parts, Profile* whole) {
+  for (const Profile& part : *parts) Append(part.streams, &whole->streams);
+  SortUnique(&whole->streams, StreamLess);
+  for (Profile& part : *parts) {
+    const std::vector<int> places =
+        PlacesIn(whole->streams, part.streams, StreamLess);
+    for (ProfiledSpan& span : part.spans) {
+      if (span.stream >= 0) span.stream = places[span.stream];
+    }
+  }
+}
+
+void MergeThreads(std::vector<Profile>* parts, Profile* whole) {
+  for (const Profile& part : *parts) Append(part.threads, &whole->threads);
+  SortUnique(&whole->threads, ThreadLess);
+  for (Profile& part : *parts) {
+    const std::vector<int> places =
+        PlacesIn(whole->threads, part.threads, ThreadLess);
+    for (ProfiledSpan& span : part.spans) span.thread = places[span.thread];
+  }
+}
+
+// After MergeStreams and MergeThreads: moves the spans, with their indices.
+void MergeSpans(std::vector<Profile>* parts, Profile* whole) {
+  std::size_t spans = 0;
+  std::vector<std::vector<int>> places;
+  for (const Profile& part : *parts) {
+    spans += part.spans.size();
+    places.emplace_back(part.spans.size());
+  }
+  whole->spans.reserve(spans);
+  // The spans of a thread stand together, so its parts are taken in turn.
+  const int threads = static_cast<int>(whole->threads.size());
+  for (int thread = 0; thread < threads; ++thread) {
+    for (std::size_t p = 0; p < parts->size(); ++p) {
+      std::vector<ProfiledSpan>& part = (*parts)[p].spans;
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        if (part[i].thread != thread) continue;
+        places[p][i] = static_cast<int>(whole->spans.size());
+        // A parent is of the same thread and stands before its children.
+        if (part[i].parent >= 0) part[i].parent = places[p][part[i].parent];
+        whole->spans.push_back(std::move(part[i]));
+      }
+    }
+  }
+  for (std::size_t p = 0; p < parts->size(); ++p) {
+    for (MemoryPoint& point : (*parts)[p].memory) {
+      if (point.span >= 0) point.span = places[p][point.span];
+    }
+  }
+}
+
 }  // namespace
 
 Bound BoundOf(const Profile& profile, const ProfiledSpan& span) {
@@ -64,63 +133,18 @@ Bound BoundOf(const Profile& profile, const ProfiledSpan& span) {
 Profile Merge(std::vector<Profile> parts) {
   Profile whole;
   if (parts.empty()) return whole;
+  MergeDevices(&parts, &whole);
+  MergeStreams(&parts, &whole);
+  MergeThreads(&parts, &whole);
+  MergeSpans(&parts, &whole);
   whole.begin = parts.front().begin;
   whole.end = parts.front().end;
-  std::size_t spans = 0;
   for (const Profile& part : parts) {
     whole.begin = std::min(whole.begin, part.begin);
     whole.end = std::max(whole.end, part.end);
     whole.cut += part.cut;
     Append(part.notes, &whole.notes);
-    Append(part.threads, &whole.threads);
-    Append(part.devices, &whole.devices);
-    spans += part.spans.size();
-  }
-  SortUnique(&whole.threads, ThreadLess);
-  SortUnique(&whole.devices, DeviceLess);
-  for (Profile& part : parts) {
-    const std::vector<int> devices =
-        PlacesIn(whole.devices, part.devices, DeviceLess);
-    for (ProfiledStream& stream : part.streams) {
-      stream.device = devices[stream.device];
-    }
-    for (MemoryPoint& point : part.memory) point.device = devices[point.device];
-    Append(part.streams, &whole.streams);
-  }
-  SortUnique(&whole.streams, StreamLess);
-  for (Profile& part : parts) {
-    const std::vector<int> threads =
-        PlacesIn(whole.threads, part.threads, ThreadLess);
-    const std::vector<int> streams =
-        PlacesIn(whole.streams, part.streams, StreamLess);
-    for (ProfiledSpan& span : part.spans) {
-      span.thread = threads[span.thread];
-      if (span.stream >= 0) span.stream = streams[span.stream];
-    }
-  }
-
-  // The spans of a thread stand together, so its parts are taken in turn.
-  whole.spans.reserve(spans);
-  std::vector<std::vector<int>> places;
-  for (const Profile& part : parts) places.emplace_back(part.spans.size());
-  const int threads = static_cast<int>(whole.threads.size());
-  for (int thread = 0; thread < threads; ++thread) {
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      for (std::size_t i = 0; i < parts[p].spans.size(); ++i) {
-        ProfiledSpan& span = parts[p].spans[i];
-        if (span.thread != thread) continue;
-        places[p][i] = static_cast<int>(whole.spans.size());
-        // A parent is of the same thread and stands before its children.
-        if (span.parent >= 0) span.parent = places[p][span.parent];
-        whole.spans.push_back(std::move(span));
-      }
-    }
-  }
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    for (MemoryPoint& point : parts[p].memory) {
-      if (point.span >= 0) point.span = places[p][point.span];
-    }
-    Append(parts[p].memory, &whole.memory);
+    Append(part.memory, &whole.memory);
   }
   return whole;
 }
