@@ -817,7 +817,7 @@ TEST_F(ExamplesTest, Gradients) {
     Tensor x = Randn({8, 3});
     GradientTape tape({w});
     Tensor y = Checkpoint(
-        [w](const Tensor& x, bool /*again*/) { return Relu(MatMul(x, w)); }, x);
+        [w](const Tensor& x, bool) { return Relu(MatMul(x, w)); }, x);
     std::vector<Tensor> grads = tape.Backward(Sum(y));  // of w
     // End of example
     GradientTape without({w});

@@ -5,8 +5,7 @@
 //   Tensor x = Randn({8, 3});
 //   GradientTape tape({w});
 //   Tensor y = Checkpoint(
-//       [w](const Tensor& x, bool /*again*/) { return Relu(MatMul(x, w)); },
-//       x);
+//       [w](const Tensor& x, bool) { return Relu(MatMul(x, w)); }, x);
 //   std::vector<Tensor> grads = tape.Backward(Sum(y));  // of w
 //
 // So the intermediate values of only one part at a time need memory, and each
