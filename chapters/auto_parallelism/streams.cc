@@ -30,8 +30,8 @@ struct ThinProducts {
       : a(Rand({steps, m, k}, device)),
         b(Rand({k, m}, device)),
         y(steps),
-        pinned_memory(PinnedMemory(device).AllocatePinned(sizeof(float) *
-                                                          steps * m * m)),
+        pinned_memory(
+            PinnedMemory(device).AllocatePinned(sizeof(float) * steps * m * m)),
         pageable_memory(std::size_t{1} * steps * m * m),
         pinned(static_cast<float*>(pinned_memory->data())),
         pageable(pageable_memory.data()) {}
@@ -191,15 +191,17 @@ double Flop(double n, int products) { return products * 2 * n * n * n; }
 enum class Copies { kNone, kOnly, kSameStream, kOwnStream };
 
 // 20 products (1000, 32) @ (32, 1000), and their copies to the host.
-bool BenchmarkOverlap(const std::string& name, Copies copies, bool to_pinned = true) {
+bool BenchmarkOverlap(const std::string& name, Copies copies,
+                      bool to_pinned = true) {
   constexpr int kSteps = 20;
   return BenchmarkWork(
       name, kSteps, [=](Device device) -> std::function<void()> {
         const auto p =
             std::make_shared<ThinProducts>(device, kSteps, kLarge, 32);
         float* const host = to_pinned ? p->pinned : p->pageable;
-        Stream& stream = copies == Copies::kOwnStream ? *FirstStreams(device, 1)[0]
-                                                      : CurrentStream(device);
+        Stream& stream = copies == Copies::kOwnStream
+                             ? *FirstStreams(device, 1)[0]
+                             : CurrentStream(device);
         const auto both = [=, &stream] { MultiplyAndCopy(*p, stream, host); };
         both();
         if (copies != Copies::kNone && copies != Copies::kOnly) return both;
@@ -229,7 +231,7 @@ bool OnStreams(const std::string& name, int n, int products, int streams) {
     BenchmarkOverlap("BM_d2l_overlap_OneStream", Copies::kSameStream),
     BenchmarkOverlap("BM_d2l_overlap_TwoStreams", Copies::kOwnStream),
     BenchmarkOverlap("BM_d2l_overlap_TwoStreamsPageable", Copies::kOwnStream,
-            /*to_pinned=*/false),
+                     /*to_pinned=*/false),
     OnStreams("BM_d2l_streams_SmallOneStream", 64, 1000, 1),
     OnStreams("BM_d2l_streams_SmallFour", 64, 1000, 4),
     OnStreams("BM_d2l_streams_LargeOneStream", kLarge, 8, 1),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "common/base/files/format_error.h"
 #include "common/base/source_location.h"
 #include "common/device/failure.h"
