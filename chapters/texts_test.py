@@ -137,7 +137,7 @@ class TextsTest(unittest.TestCase):
 
     def test_every_translation_is_of_a_text(self):
         there = set(catalogue.said(SOURCES)).union(
-            *(literals(read(path)) for path in SOURCES + PYTHON + glob.glob("chapters/*/*.cu")),
+            *(literals(read(path)) for path in SOURCES + PYTHON + glob.glob("chapters/*/**/*.cu", recursive=True)),
             *(messages(path, _=1, say=1) for path in PYTHON),
             exercises.course_texts.chapters("."))
         keys = {key.rpartition("\4")[2] for key in CHINESE}  # without its context

@@ -1,6 +1,6 @@
 // Cell: a matrix product as a kernel, in four steps.
 
-#include "chapters/profiling/kernel_ladder.h"
+#include "chapters/profiling/ladders/kernel_ladder.h"
 
 #include <cstdint>
 #include <iostream>

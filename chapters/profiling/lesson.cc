@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "chapters/profiling/hardware.h"
-#include "chapters/profiling/kernel_ladder.h"
+#include "chapters/profiling/ladders/kernel_ladder.h"
 #include "chapters/profiling/kernel_requests.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
 #include "chapters/profiling/latencies/sampling.h"
 #include "chapters/profiling/machine_load.h"
-#include "chapters/profiling/product_ladder.h"
+#include "chapters/profiling/ladders/product_ladder.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "chapters/profiling/programs.h"
 #include "common/base/machine.h"
@@ -231,6 +231,12 @@ void Latencies(Cell& cell) {
   }
   const std::vector<LatencyRow> rows = MeasureLatencies(options);
   std::cout << LatencyTable(rows);
+  const std::string reasons = WhyNotMeasured(rows);
+  if (cell.verbose()) {
+    std::cout << reasons;
+  } else if (!reasons.empty()) {
+    std::cout << Say("Why a row is n/a: --verbose\n");
+  }
   for (const LatencyRow& row : rows) {
     const Measurement& yours = row.yours;
     cell.Check(yours.seconds.empty() == !yours.why_not.empty(), row.what);

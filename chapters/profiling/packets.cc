@@ -92,16 +92,17 @@ void Loopback::Exchange(int bytes, int piece) {
 }
 // %%
 
+void ClaimBoth(Cell& cell, const Judgement& whole, const Judgement& pieces,
+               const std::string& why) {
+  cell.Claim(
+      "64 KiB take {} as long as one byte, which are 65,536 times as many.",
+      whole, why);
+  cell.Claim("In pieces of 1 KiB, 64 KiB take {} as long as at once.", pieces,
+             why);
+}
+
 // %% d2l/hw-packets, measured
 void Packets(Cell& cell) {
-  const auto claim = [&](const Judgement& whole, const Judgement& pieces,
-                         const std::string& why) {
-    cell.Claim(
-        "64 KiB take {} as long as one byte, which are 65,536 times as many.",
-        whole, why);
-    cell.Claim("In pieces of 1 KiB, 64 KiB take {} as long as at once.", pieces,
-               why);
-  };
   try {
     Loopback tcp(Loopback::Protocol::kTcp), udp(Loopback::Protocol::kUdp);
     const int n = cell.BySize(4, 20, 100), all = 1 << 16;
@@ -124,7 +125,8 @@ void Packets(Cell& cell) {
          {"in 64, one answer", {}, send(tcp, all, all / 64, 1)},
          {"in 64, each answered", {}, send(tcp, all / 64, all / 64, 64)}});
     const auto each = [&](int i) { return Each(t[i].completion, n); };
-    claim(
+    ClaimBoth(
+        cell,
         Below(RatioPerRepeat("64 KiB / 1 B", t[1].completion, t[0].completion),
               655),
         Both(Faster(t[1], t[3], kClearly), Faster(t[1], t[2], kClearly),
@@ -135,9 +137,9 @@ void Packets(Cell& cell) {
   } catch (const std::system_error& error) {
     const Judgement unknown = {Verdict::kInconclusive, "?",
                                Say("not measured")};
-    claim(unknown, unknown,
-          Say("The network of this machine does not do it: %s.",
-              std::string(error.what())));
+    ClaimBoth(cell, unknown, unknown,
+              Say("The network of this machine does not do it: %s.",
+                  std::string(error.what())));
   }
 }
 // %%

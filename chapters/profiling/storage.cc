@@ -75,12 +75,25 @@ void ReadBlocks(int file, std::int64_t bytes, int reads, int at_a_time) {
 }
 // %%
 
+void ClaimFaster(Cell& cell, const Judgement& judgement,
+                 const std::string& why) {
+  cell.Claim("With eight reads at a time a disk is {} as fast as with one.",
+             judgement, why);
+}
+
+std::string WhyNotFaster(const Timing& one, const Timing& eight,
+                         const Timing& cached, int reads) {
+  return Say(
+      "A read takes %s alone, %s of eight at a time, and %s from the page "
+      "cache. Some disks, and what stands between a virtual machine and its "
+      "disk, do one after the other; a file in memory, or where O_DIRECT is "
+      "refused, asks no disk.",
+      Each(one.completion, reads), Each(eight.completion, reads),
+      Each(cached.completion, reads));
+}
+
 // %% d2l/hw-storage, measured
 void StorageQueue(Cell& cell) {
-  const auto claim = [&](const Judgement& judgement, const std::string& why) {
-    cell.Claim("With eight reads at a time a disk is {} as fast as with one.",
-               judgement, why);
-  };
   constexpr std::int64_t kMiB = std::int64_t{1} << 20;
   const int reads = cell.BySize(16, 128, 256);
   try {
@@ -103,19 +116,16 @@ void StorageQueue(Cell& cell) {
     cell.AtNoPlace();
     const Timing &one = sweep.front()["disk"], &eight = sweep.back()["disk"];
     const Timing& cached = sweep.front()["page cache"];
-    claim(Given(Faster(cached, one, 2), Faster(eight, one, kClearly),
-                "disk / page cache"),
-          Say("A read takes %s alone, %s of eight at a time, and %s from the "
-              "page cache. Some disks, and what stands between a virtual "
-              "machine and its disk, do one after the other; a file in memory, "
-              "or where O_DIRECT is refused, asks no disk.",
-              Each(one.completion, reads), Each(eight.completion, reads),
-              Each(cached.completion, reads)));
+    ClaimFaster(cell,
+                Given(Faster(cached, one, 2), Faster(eight, one, kClearly),
+                      "disk / page cache"),
+                WhyNotFaster(one, eight, cached, reads));
   } catch (const std::runtime_error& error) {  // and std::system_error
-    claim({Verdict::kInconclusive, "?", Say("not measured")},
-          Say("There is no file to read: %s. Set TMPDIR to a folder on a disk, "
-              "with 64 MiB free.",
-              std::string(error.what())));
+    ClaimFaster(
+        cell, {Verdict::kInconclusive, "?", Say("not measured")},
+        Say("There is no file to read: %s. Set TMPDIR to a folder on a disk, "
+            "with 64 MiB free.",
+            std::string(error.what())));
   }
 }
 // %%

@@ -89,8 +89,7 @@ void Hundreds::CopyToHost(int i, int j, const Tensor& product) {
 }
 
 // %% 003/c21
-// Hundreds has the tensors a[j] and b[i][j], and room for their products.
-// anew: stacks a[j] again for each hundred.
+// Hundreds has a[j], b[i][j], and room for products. anew: stacks a[j] again.
 void Stacked(Hundreds& h, bool to_host, bool anew = false) {
   Tensor a = DStack(h.a);
   for (int i = 0; i < h.on_device.size(0); ++i) {

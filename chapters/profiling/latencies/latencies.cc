@@ -246,20 +246,27 @@ std::vector<LatencyRow> MeasureLatencies(const LatencyOptions& options) {
 std::string LatencyTable(const std::vector<LatencyRow>& rows) {
   std::string table = Line("", Padded("the book", -10), Padded("yours", 27),
                            Padded("ratio", -10));
-  std::string reasons;
   for (const auto& [what, book, yours] : rows) {
     const std::string figure = absl::StrFormat("%g ns", book / kNano);
     if (yours.seconds.empty()) {
       table += Line(Phrase(what), figure, "n/a", "");
-      reasons += Wrap(Say("n/a: %s: %s", Translated(what), yours.why_not), "",
-                      kTextWidth);
       continue;
     }
     const Summary summary = Summarize(yours.seconds);
     table += Line(Phrase(what), figure, FormatSummary(summary, "s"),
                   FormatFactor(summary.median / book));
   }
-  return table + reasons;
+  return table;
+}
+
+std::string WhyNotMeasured(const std::vector<LatencyRow>& rows) {
+  std::string reasons;
+  for (const auto& [what, book, yours] : rows) {
+    if (!yours.seconds.empty()) continue;
+    reasons += Wrap(Say("n/a: %s: %s", Translated(what), yours.why_not), "",
+                    kTextWidth);
+  }
+  return reasons;
 }
 
 std::vector<SizeLatency> LatencyBySize(std::int64_t max_bytes, int points,

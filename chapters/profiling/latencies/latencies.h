@@ -42,9 +42,11 @@ struct LatencyOptions {
 // for lack of memory, becomes the reason why it has no samples.
 std::vector<LatencyRow> MeasureLatencies(const LatencyOptions& options);
 
-// The book's figure, yours with its interval, and the ratio of the two; then
-// why rows are n/a. 80 columns.
+// The book's figure, yours with its interval, and the ratio of the two. 80
+// columns.
 std::string LatencyTable(const std::vector<LatencyRow>& rows);
+// A sentence for each row that is n/a.
+std::string WhyNotMeasured(const std::vector<LatencyRow>& rows);
 
 struct SizeLatency {
   std::int64_t bytes = 0;

@@ -182,7 +182,7 @@ TEST(LatencyTable, PutsTheBooksAndYoursSideBySide) {
       {"L2 cache hit", 5e-9, NotMeasured("no size.")},
       {"64 MB of memory", 46e-9, NotMeasured("it is too large.")},
       {"Mutex, lock and unlock", 25e-9, yours({50})}};
-  EXPECT_EQ("\n" + LatencyTable(rows), R"(
+  EXPECT_EQ("\n" + LatencyTable(rows) + WhyNotMeasured(rows), R"(
                                the book   yours                           ratio
 L1 cache hit                     1.5 ns   2.00 ns [2.00, 3.00]            1.33x
 Branch mispredict                  6 ns   100 ns [90.0, 110]              16.7x

@@ -8,8 +8,8 @@
 // Matrices are float, row-major and contiguous; c overlaps neither a nor b.
 // Sides may be 0. Thread-safe; works on the calling thread.
 
-#ifndef D2L_CHAPTERS_PROFILING_PRODUCT_LADDER_H_
-#define D2L_CHAPTERS_PROFILING_PRODUCT_LADDER_H_
+#ifndef D2L_CHAPTERS_PROFILING_LADDERS_PRODUCT_LADDER_H_
+#define D2L_CHAPTERS_PROFILING_LADDERS_PRODUCT_LADDER_H_
 
 #include <cstdint>
 #include <vector>
@@ -29,4 +29,4 @@ void ProductLadder(Cell& cell);
 
 }  // namespace d2l::profiling
 
-#endif  // D2L_CHAPTERS_PROFILING_PRODUCT_LADDER_H_
+#endif  // D2L_CHAPTERS_PROFILING_LADDERS_PRODUCT_LADDER_H_

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "chapters/profiling/kernel_ladder.h"
+#include "chapters/profiling/ladders/kernel_ladder.h"
 
 namespace d2l::profiling {
 

@@ -1,4 +1,4 @@
-#include "chapters/profiling/product_ladder.h"
+#include "chapters/profiling/ladders/product_ladder.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "chapters/profiling/kernel_ladder.h"
+#include "chapters/profiling/ladders/kernel_ladder.h"
 #include "common/device/cuda/cuda_launch.h"
 #include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/device_table.h"

@@ -5,8 +5,8 @@
 // counts what their warps ask of memory, on every machine; and by nvcc in
 // builds with --config=cuda.
 
-#ifndef D2L_CHAPTERS_PROFILING_KERNEL_LADDER_H_
-#define D2L_CHAPTERS_PROFILING_KERNEL_LADDER_H_
+#ifndef D2L_CHAPTERS_PROFILING_LADDERS_KERNEL_LADDER_H_
+#define D2L_CHAPTERS_PROFILING_LADDERS_KERNEL_LADDER_H_
 
 #include <vector>
 
@@ -47,4 +47,4 @@ void KernelLadder(Cell& cell);
 
 }  // namespace d2l::profiling
 
-#endif  // D2L_CHAPTERS_PROFILING_KERNEL_LADDER_H_
+#endif  // D2L_CHAPTERS_PROFILING_LADDERS_KERNEL_LADDER_H_

@@ -1,6 +1,6 @@
 // Cell: a matrix product in five steps.
 
-#include "chapters/profiling/product_ladder.h"
+#include "chapters/profiling/ladders/product_ladder.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -18,13 +18,13 @@
 
 // Compiles the code below once for each kind of vector.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "chapters/profiling/product_ladder.cc"
+#define HWY_TARGET_INCLUDE "chapters/profiling/ladders/product_ladder.cc"
 #include "hwy/foreach_target.h"
 //
 #include "hwy/highway.h"
 
-#ifndef D2L_CHAPTERS_PROFILING_PRODUCT_LADDER_ONCE_
-#define D2L_CHAPTERS_PROFILING_PRODUCT_LADDER_ONCE_
+#ifndef D2L_CHAPTERS_PROFILING_LADDERS_PRODUCT_LADDER_ONCE_
+#define D2L_CHAPTERS_PROFILING_LADDERS_PRODUCT_LADDER_ONCE_
 namespace d2l::profiling {
 namespace {
 
@@ -44,6 +44,7 @@ void Naive(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
   }
 }
 
+// %% d2l/product-ladder
 // Step 2, blocks: 64 KiB of b serve all rows of a before they leave the cache,
 // and the inner loop goes along rows of b and c, from left to right.
 void InBlocks(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
@@ -63,6 +64,7 @@ void InBlocks(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
   }
 }
 
+// %% d2l/product-ladder
 // Step 3, packed: a and b are first copied into the order in which they are
 // read, and a tile of c is finished before it is written: 6 x 16 sums.
 constexpr std::int64_t kRows = 6, kColumns = 16;
@@ -80,6 +82,7 @@ void Tile(std::int64_t k, const float* a, const float* b, float* tile) {
   std::copy_n(sum, kRows * kColumns, tile);
 }
 
+// %% d2l/product-ladder
 // Copies `count` lines of k numbers in groups of `width` lines. Step p of a
 // group is number p of each of its lines; the last group ends in lines of 0.
 std::vector<float> Pack(const float* from, std::int64_t count,
@@ -96,6 +99,7 @@ std::vector<float> Pack(const float* from, std::int64_t count,
   return to;
 }
 
+// %% d2l/product-ladder
 void InTiles(void (*compute)(std::int64_t k, const float* a, const float* b,
                              float* tile),
              std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
@@ -117,7 +121,7 @@ void InTiles(void (*compute)(std::int64_t k, const float* a, const float* b,
 
 }  // namespace
 }  // namespace d2l::profiling
-#endif  // D2L_CHAPTERS_PROFILING_PRODUCT_LADDER_ONCE_
+#endif  // D2L_CHAPTERS_PROFILING_LADDERS_PRODUCT_LADDER_ONCE_
 
 HWY_BEFORE_NAMESPACE();
 namespace d2l::profiling {

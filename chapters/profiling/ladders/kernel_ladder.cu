@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "chapters/profiling/kernel_ladder.h"
+#include "chapters/profiling/ladders/kernel_ladder.h"
 #include "common/kernels/cuda/fake/words.h"
 
 namespace d2l::profiling {
@@ -35,6 +35,7 @@ __global__ void Coalesced(float* c, const float* a, const float* b, int n) {
   c[row * n + column] = sum;
 }
 
+// %% d2l/kernel-ladder
 // Step 3: a block of 32 x 32 threads loads a tile of a and one of b into shared
 // memory, a number of each by each thread; all use every number 32 times.
 __global__ void SharedTiles(float* c, const float* a, const float* b, int n) {
@@ -55,6 +56,7 @@ __global__ void SharedTiles(float* c, const float* a, const float* b, int n) {
   c[row * n + column] = sum;
 }
 
+// %% d2l/kernel-ladder
 // Step 4: a thread computes 4 x 4 elements, 16 apart, in registers. For 8
 // numbers from shared memory it multiplies 16 times, in step 3 once for 2. A
 // block of 16 x 16 threads has 64 x 64 elements, so that a number that it loads
