@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "chapters/profiling/hardware.h"
-#include "chapters/profiling/ladders/kernel_ladder.h"
 #include "chapters/profiling/kernel_requests.h"
+#include "chapters/profiling/ladders/kernel_ladder.h"
+#include "chapters/profiling/ladders/product_ladder.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
 #include "chapters/profiling/latencies/sampling.h"
 #include "chapters/profiling/machine_load.h"
-#include "chapters/profiling/ladders/product_ladder.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "chapters/profiling/programs.h"
 #include "common/base/machine.h"
