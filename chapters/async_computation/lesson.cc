@@ -175,7 +175,7 @@ Tensor ShowPrograms(Cell& cell, const Tensor& a) {
   std::cout << z << "\n\n";
   cell.CheckClose("z", ToVector<float>(z), {3, 3}, 0);
   cell.Check(statements.graph.depth() == 3, "three levels");
-  cell.Show(DrawGraph(statements.graph, "z = x * y + 2"));
+  cell.Show(DrawGraph(statements.graph, "z = x * y + 2", cell.verbose()));
   const TracedProgram network = TraceProgram([&] { TwoBranches(a, w); });
   cell.Check(network.graph.depth() == 7, "seven levels");
   cell.ShowIfVerbose(DrawGraph(network.graph, "two branches"));
@@ -369,9 +369,9 @@ void Barriers(Cell& cell) {
 // %%
 D2L_CELL("d2l/barriers", Barriers);
 
-// %% d2l/blockers
 using Reader = std::pair<std::string, std::function<void(const Tensor& s)>>;
 
+// %% d2l/blockers
 // What reads s waits until the device has computed it.
 std::vector<Reader> Readers() {
   return {{"Printing", [](const Tensor& s) { ToString(s); }},
@@ -380,14 +380,14 @@ std::vector<Reader> Readers() {
           {"A branch", [](const Tensor& s) { return Item(s) > 0 ? 1 : -1; }}};
 }
 
-// The front end waits for every value …
+// The front end waits for every value,
 double ReadEach(const Tensor& x, int reads) {
   double sum = 0;
   for (int i = 0; i < reads; ++i) sum += Item(x * (i % 10));
   return sum;
 }
 
-// … and for their sum alone.
+// and for their sum alone.
 double SumOnTheDevice(const Tensor& x, int reads) {
   Tensor sum = Zeros({}, x.device());
   for (int i = 0; i < reads; ++i) sum += x * (i % 10);

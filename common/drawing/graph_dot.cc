@@ -126,8 +126,10 @@ std::string ToDot(const ProgramGraph& graph, const std::string& title) {
       "  edge [color=\"#333333\" arrowsize=0.6]\n", nodes, ranks, edges, "}\n");
 }
 
-Drawing DrawGraph(const ProgramGraph& graph, const std::string& name) {
-  return {name, GraphToText(graph, TextWidth()), "", ToDot(graph, name)};
+Drawing DrawGraph(const ProgramGraph& graph, const std::string& name,
+                  bool node_lines) {
+  return {name, GraphToText(graph, TextWidth(), node_lines), "",
+          ToDot(graph, name)};
 }
 
 }  // namespace d2l

@@ -33,14 +33,17 @@ std::string GraphSummary(const ProgramGraph& graph);
 // For a terminal: a line for each level, such as "4=mul(1, 3)" for node 4,
 // which reads nodes 1 and 3; then a line for each node. Of a graph with more
 // nodes than kMaxDrawnNodes, only levels, on which operations are counted.
-std::string GraphToText(const ProgramGraph& graph, int width = kTextWidth);
+// node_lines: false for the levels alone, where a screen has other things, too.
+std::string GraphToText(const ProgramGraph& graph, int width = kTextWidth,
+                        bool node_lines = true);
 
 // In Graphviz's language, for its program dot (graphviz.h): a box for each
 // node, shaded by stream, with name, shape, time and line, in a row for each
 // level; edges of kinds other than data are dashed, the critical path is bold.
 std::string ToDot(const ProgramGraph& graph, const std::string& title = "");
 
-Drawing DrawGraph(const ProgramGraph& graph, const std::string& name);
+Drawing DrawGraph(const ProgramGraph& graph, const std::string& name,
+                  bool node_lines = true);
 
 }  // namespace d2l
 

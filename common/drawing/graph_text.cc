@@ -259,7 +259,7 @@ std::string GraphSummary(const ProgramGraph& graph) {
       FormatDuration(graph.critical_path_seconds()));
 }
 
-std::string GraphToText(const ProgramGraph& graph, int width) {
+std::string GraphToText(const ProgramGraph& graph, int width, bool node_lines) {
   std::string notes = GraphSummary(graph);
   if (notes.empty()) return Translated("No operation was recorded.\n");
   const bool order = std::any_of(
@@ -269,6 +269,9 @@ std::string GraphToText(const ProgramGraph& graph, int width) {
   std::string text;
   if (graph.nodes().size() > kMaxDrawnNodes) {
     text = CountedLevels(graph, width);
+    notes += Translated(".");
+  } else if (!node_lines) {
+    text = NumberedLevels(graph, width);
     notes += Translated(".");
   } else {
     text = absl::StrCat(NumberedLevels(graph, width), "\n",
