@@ -62,7 +62,8 @@ bazel cquery --noshow_progress 'filter("^//common.*[.]cc$", kind("source file", 
   || { cat "$work/log"; exit 1; }
 {
   sed 's# (.*##; s#^//##; s#:#/#' "$work/labels"
-  printf '%s\n' "${tests[@]}" "$work/highway.cc" "$googletest"/src/gtest{-all,_main}.cc
+  printf '%s\n' "${tests[@]}" common/kernels/testing/unary_cases.cc "$work/highway.cc" \
+    "$googletest"/src/gtest{-all,_main}.cc
 } > "$work/linked"
 mkdir "$work/objects"
 # shellcheck disable=SC2016  # the inner shell expands it
