@@ -36,7 +36,20 @@ std::string Labelled(const std::string& name, const DeviceList& devices) {
                       absl::StrJoin(devices, ",", add));
 }
 
-constexpr DeviceType kTypes[] = {DeviceType::kCpu, DeviceType::kCuda};
+// Registers what `describe` says for the first `count` devices of each kind.
+template <typename Describe>
+bool RegisterPerKind(const std::string& name, int count,
+                     const Describe& describe) {
+  for (const DeviceType type : {DeviceType::kCpu, DeviceType::kCuda}) {
+    DeviceList devices;
+    for (int i = 0; i < count; ++i) devices.emplace_back(type, i);
+    Benchmark benchmark = describe(devices);
+    benchmark.name = Labelled(name, devices);
+    benchmark.devices = devices;
+    Register(std::move(benchmark));
+  }
+  return true;
+}
 
 // Work whose iterations are timed from outside.
 std::function<std::function<double()>()> Untimed(const MakeHostWork& make) {
@@ -64,70 +77,53 @@ bool BenchmarkHost(const std::string& name, std::int64_t items,
 bool BenchmarkWork(const std::string& name, std::int64_t items,
                    const MakeWork& make, double flop,
                    const std::function<Rates(Device device)>& counters) {
-  for (const DeviceType type : kTypes) {
-    const Device one(type, 0);
-    Benchmark benchmark = {Labelled(name, {one}),
-                           {one},
-                           items,
-                           Untimed([=] { return make(one); }),
-                           false,
-                           0,
-                           WithFlop({}, flop)};
+  return RegisterPerKind(name, 1, [&](const DeviceList& devices) {
+    const Device one = devices[0];
+    Benchmark benchmark;
+    benchmark.items = items;
+    benchmark.make = Untimed([=] { return make(one); });
+    benchmark.rates = WithFlop({}, flop);
     if (counters) benchmark.counters = [=] { return counters(one); };
-    Register(std::move(benchmark));
-  }
-  return true;
+    return benchmark;
+  });
 }
 
 bool BenchmarkPairWork(const std::string& name, std::int64_t items,
                        const MakePairWork& make, double flop,
                        const Rates& rates) {
-  for (const DeviceType type : kTypes) {
-    const Device first(type, 0), second(type, 1);
-    Register({Labelled(name, {first, second}),
-              {first, second},
-              items,
-              Untimed([=] { return make(first, second); }),
-              false,
-              0,
-              WithFlop(rates, flop)});
-  }
-  return true;
+  return RegisterPerKind(name, 2, [&](const DeviceList& devices) {
+    Benchmark benchmark;
+    benchmark.items = items;
+    benchmark.make = Untimed([=] { return make(devices[0], devices[1]); });
+    benchmark.rates = WithFlop(rates, flop);
+    return benchmark;
+  });
 }
 
 bool BenchmarkSeconds(
     const std::string& name, std::int64_t items,
-    const std::function<std::function<double()>(Device device)>& make) {
-  for (const DeviceType type : kTypes) {
-    const Device one(type, 0);
-    Register({Labelled(name, {one}),
-              {one},
-              items,
-              [=] { return make(one); },
-              /*reports_seconds=*/true});
-  }
-  return true;
+    const std::function<std::function<double()>(Device device)>& make,
+    int iterations) {
+  return RegisterPerKind(name, 1, [&](const DeviceList& devices) {
+    Benchmark benchmark;
+    benchmark.items = items;
+    benchmark.make = [make, one = devices[0]] { return make(one); };
+    benchmark.reports_seconds = true;
+    benchmark.iterations = iterations;
+    return benchmark;
+  });
 }
 
 bool BenchmarkCalls(const std::string& name, std::int64_t items,
                     const MakeWork& make, int iterations) {
-  for (const DeviceType type : kTypes) {
-    const Device one(type, 0);
-    const auto timed = [=] {
-      return [work = make(one)] {
-        const Timer timer;
-        work();
-        return timer.Seconds();
-      };
+  const auto timed = [make](Device device) {
+    return [work = make(device)] {
+      const Timer timer;
+      work();
+      return timer.Seconds();
     };
-    Register({Labelled(name, {one}),
-              {one},
-              items,
-              timed,
-              /*reports_seconds=*/true,
-              iterations});
-  }
-  return true;
+  };
+  return BenchmarkSeconds(name, items, timed, iterations);
 }
 
 const std::vector<Benchmark>& Benchmarks() { return Registered(); }

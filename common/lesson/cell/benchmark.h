@@ -65,7 +65,8 @@ bool BenchmarkCalls(const std::string& name, std::int64_t items,
 // The work returns the seconds that `items` take.
 bool BenchmarkSeconds(
     const std::string& name, std::int64_t items,
-    const std::function<std::function<double()>(Device device)>& make);
+    const std::function<std::function<double()>(Device device)>& make,
+    int iterations = 0);
 
 // A registered benchmark.
 struct Benchmark {
