@@ -56,40 +56,48 @@ void Append(const std::vector<Entry>& part, std::vector<Entry>* whole) {
 // The steps of Merge. Each adds one field of the parts to the whole, and
 // changes the indices into this field, in all parts, to those of the whole.
 
-void MergeDevices(std::vector<Profile>* parts, Profile* whole) {
-  for (const Profile& part : *parts) Append(part.devices, &whole->devices);
-  SortUnique(&whole->devices, DeviceLess);
+// A field of devices, streams or threads. renumber(part, places) changes the
+// indices: i becomes places[i].
+template <typename Entry, typename Less, typename Renumber>
+void MergeField(std::vector<Entry> Profile::*field, Less less,
+                std::vector<Profile>* parts, Profile* whole,
+                const Renumber& renumber) {
+  for (const Profile& part : *parts) Append(part.*field, &(whole->*field));
+  SortUnique(&(whole->*field), less);
   for (Profile& part : *parts) {
-    const std::vector<int> places =
-        PlacesIn(whole->devices, part.devices, DeviceLess);
-    for (ProfiledStream& stream : part.streams) {
-      stream.device = places[stream.device];
-    }
-    for (MemoryPoint& point : part.memory) point.device = places[point.device];
+    renumber(part, PlacesIn(whole->*field, part.*field, less));
   }
+}
+
+void MergeDevices(std::vector<Profile>* parts, Profile* whole) {
+  MergeField(&Profile::devices, DeviceLess, parts, whole,
+             [](Profile& part, const std::vector<int>& places) {
+               for (ProfiledStream& stream : part.streams) {
+                 stream.device = places[stream.device];
+               }
+               for (MemoryPoint& point : part.memory) {
+                 point.device = places[point.device];
+               }
+             });
 }
 
 // After MergeDevices: streams are sorted by device.
 void MergeStreams(std::vector<Profile>* parts, Profile* whole) {
-  for (const Profile& part : *parts) Append(part.streams, &whole->streams);
-  SortUnique(&whole->streams, StreamLess);
-  for (Profile& part : *parts) {
-    const std::vector<int> places =
-        PlacesIn(whole->streams, part.streams, StreamLess);
-    for (ProfiledSpan& span : part.spans) {
-      if (span.stream >= 0) span.stream = places[span.stream];
-    }
-  }
+  MergeField(&Profile::streams, StreamLess, parts, whole,
+             [](Profile& part, const std::vector<int>& places) {
+               for (ProfiledSpan& span : part.spans) {
+                 if (span.stream >= 0) span.stream = places[span.stream];
+               }
+             });
 }
 
 void MergeThreads(std::vector<Profile>* parts, Profile* whole) {
-  for (const Profile& part : *parts) Append(part.threads, &whole->threads);
-  SortUnique(&whole->threads, ThreadLess);
-  for (Profile& part : *parts) {
-    const std::vector<int> places =
-        PlacesIn(whole->threads, part.threads, ThreadLess);
-    for (ProfiledSpan& span : part.spans) span.thread = places[span.thread];
-  }
+  MergeField(&Profile::threads, ThreadLess, parts, whole,
+             [](Profile& part, const std::vector<int>& places) {
+               for (ProfiledSpan& span : part.spans) {
+                 span.thread = places[span.thread];
+               }
+             });
 }
 
 // After MergeStreams and MergeThreads: moves the spans, with their indices.
