@@ -15,17 +15,19 @@ namespace d2l::nn {
 
 namespace {
 
-// A module and its descendants, parents before children, and their modes.
+// A module and its descendants, children before parents, and their modes.
 class Modes {
  public:
   explicit Modes(Module& module) {
     Apply(module, [this](Module& part) {
-      modes_.insert(modes_.begin(), {&part, part.training()});
+      modes_.emplace_back(&part, part.training());
     });
   }
   void Set() const {
     // Train includes the children, whose modes are set after it.
-    for (const auto& [module, training] : modes_) module->Train(training);
+    for (std::size_t i = modes_.size(); i-- > 0;) {
+      modes_[i].first->Train(modes_[i].second);
+    }
   }
 
  private:
