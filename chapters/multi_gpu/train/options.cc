@@ -143,14 +143,11 @@ std::string DefaultOf(const std::string& flag) {
 absl::Status CheckName(const std::string& flag,
                        const std::vector<std::string>& names) {
   const std::string name = ValueOf(flag);
-  const auto nearest = std::min_element(
-      names.begin(), names.end(), [&](const auto& a, const auto& b) {
-        return EditDistance(name, a) < EditDistance(name, b);
-      });
-  if (name == *nearest) return absl::OkStatus();
+  const std::string nearest = NearestName(name, names);
+  if (name == nearest) return absl::OkStatus();
   return absl::NotFoundError(
       Say("--%s=%s asked for; there are %s. Say --%s=%s.", flag, name,
-          absl::StrJoin(names, ", "), flag, *nearest));
+          absl::StrJoin(names, ", "), flag, nearest));
 }
 
 absl::Status CheckRanges() {

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -108,16 +107,13 @@ absl::Status CheckFlagNames(int argc, char** argv,
         absl::FindCommandLineFlag(positive) != nullptr) {
       continue;
     }
-    const char* const nearest = *std::min_element(
-        flags.begin(), flags.end(), [&](const char* a, const char* b) {
-          return EditDistance(name, a) < EditDistance(name, b);
-        });
+    const std::string nearest = NearestName(name, {flags.begin(), flags.end()});
     // Half of its letters may be wrong.
     const bool near = 2 * EditDistance(name, nearest) <= name.size();
     return absl::InvalidArgumentError(
         near ? Say("%s asked for; there is no such flag. Say --%s%s, or --help "
                    "for a list of all flags.",
-                   argument, std::string(nearest), value)
+                   argument, nearest, value)
              : Say("%s asked for; there is no such flag. Say --help for a list "
                    "of all flags.",
                    argument));

@@ -227,4 +227,12 @@ std::size_t EditDistance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
+std::string NearestName(absl::string_view name,
+                        const std::vector<std::string>& names) {
+  return *std::min_element(
+      names.begin(), names.end(), [name](const auto& a, const auto& b) {
+        return EditDistance(name, a) < EditDistance(name, b);
+      });
+}
+
 }  // namespace d2l

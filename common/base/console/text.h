@@ -67,6 +67,10 @@ std::string Wrap(const std::string& text, const std::string& first = "",
 // ignoring case; for "did you mean".
 std::size_t EditDistance(absl::string_view a, absl::string_view b);
 
+// The first of the names, at least one, with the least EditDistance to `name`.
+std::string NearestName(absl::string_view name,
+                        const std::vector<std::string>& names);
+
 }  // namespace d2l
 
 #endif  // D2L_COMMON_BASE_CONSOLE_TEXT_H_

@@ -94,11 +94,7 @@ absl::StatusOr<std::vector<NumberedCell>> Select(
   }
   for (const std::string& id : ids) {
     if (names.count(id) != 0) continue;
-    const std::string nearest =
-        *std::min_element(names.begin(), names.end(),
-                          [&](const std::string& a, const std::string& b) {
-                            return EditDistance(id, a) < EditDistance(id, b);
-                          });
+    const std::string nearest = NearestName(id, {names.begin(), names.end()});
     const auto name = [](std::string* out, const NumberedCell& cell) {
       absl::StrAppend(out, cell.number, " ", cell.cell->id);
     };
