@@ -97,7 +97,9 @@ def exercises(root):
 
 
 def exercise_table(root, lang):
-    rows, translated = [EXERCISES[lang]], {}
+    rows = [EXERCISES[lang]]
+    # The translated sections, by file, which are read once.
+    translated = {}
     for chapter, one in exercises(root):
         folder = f"{chapter}/exercises"
         english = f"chapters/{folder}/exercises.md"
@@ -109,10 +111,11 @@ def exercise_table(root, lang):
             rows.append(f"| {link} | {book} | {fact(one, 'Teaches', english)} |")
             continue
         file = f"chapters/{folder}/exercises.{lang}.md"
-        translated = course_texts.read_sections(root, file)
-        if one.name not in translated:
+        if file not in translated:
+            translated[file] = course_texts.read_sections(root, file)
+        if one.name not in translated[file]:
             raise ValueError(f'{file}: there is no "## {one.name}: TITLE"')
-        said = translated[one.name]
+        said = translated[file][one.name]
         rows.append(f"| {link} | {said.title} | {in_chinese(book)} | {fact(said, '教什么', file)} |")
     return "\n".join(rows)
 
