@@ -2,6 +2,8 @@
 
 #include "chapters/profiling/hardware.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -25,7 +27,6 @@
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::profiling {
-
 namespace {
 
 // A register that holds floats.
@@ -42,8 +43,6 @@ void KeepAlone(float& x) { asm volatile("" : D2L_FLOAT_REGISTER(x)); }
 
 // Keeps the branch in which this stands: no vectors, no conditional moves.
 void KeepBranch(std::int64_t& x) { asm volatile("" : "+r"(x)); }
-
-}  // namespace
 
 // %% d2l/hw-bandwidth
 // Adds up `burst` numbers side by side, then those of another place. Where that
@@ -82,6 +81,7 @@ float ProductIn(const std::vector<float>& x) {
 }
 // %%
 
+// The product of all; x.size() is a multiple of 8. chains: 1, 2, 4 or 8.
 float Product(const std::vector<float>& x, int chains) {
   return chains == 1   ? ProductIn<1>(x)
          : chains == 2 ? ProductIn<2>(x)
@@ -126,8 +126,6 @@ void CountInTwo(std::atomic<std::int64_t>* counters, int apart, int times,
 }
 // %%
 
-namespace {
-
 // %% d2l/hw-precision
 // Adds `step` n times, one after the other.
 template <typename T>
@@ -151,8 +149,6 @@ std::vector<std::uint64_t> RandomWords(std::int64_t bytes) {
   std::generate(x.begin(), x.end(), std::ref(generator));
   return x;
 }
-
-}  // namespace
 
 // %% d2l/hw-bandwidth, measured
 void Bandwidth(Cell& cell) {
@@ -332,23 +328,6 @@ void Precision(Cell& cell) {
 // %%
 D2L_CELL("d2l/hw-precision", Precision);
 
-std::int64_t LargeBytes(const Cell& cell) {
-  constexpr std::int64_t kMiB = 1 << 20;
-  return std::min(cell.BySize(64 * kMiB, 256 * kMiB, 1024 * kMiB),
-                  std::max(kMiB, FreeHostMemory(/*promised=*/0) / 4));
-}
-
-void PrintAt(const std::string& place, const Timings& timings, int count) {
-  std::string line = absl::StrFormat("  %8s", place);
-  for (const Timing& timing : timings) {
-    absl::StrAppend(&line, "   ", timing.completion.label.shown, " ",
-                    Each(timing.completion, count));
-  }
-  std::cout << line << "\n";
-}
-
-namespace {
-
 // ---- Benchmarks, at the course's size.
 
 MakeHostWork Bursts(int burst) {
@@ -410,4 +389,24 @@ MakeHostWork Counting(int apart) {
 };
 
 }  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::int64_t LargeBytes(const Cell& cell) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return std::min(cell.BySize(64 * kMiB, 256 * kMiB, 1024 * kMiB),
+                  std::max(kMiB, FreeHostMemory(/*promised=*/0) / 4));
+}
+
+void PrintAt(const std::string& place, const Timings& timings, int count) {
+  std::string line = absl::StrFormat("  %8s", place);
+  for (const Timing& timing : timings) {
+    absl::StrAppend(&line, "   ", timing.completion.label.shown, " ",
+                    Each(timing.completion, count));
+  }
+  std::cout << line << "\n";
+}
+
 }  // namespace d2l::profiling

@@ -93,19 +93,18 @@ void TimeOnGpu(Cell& cell, Device device) {
   }
 }
 
-}  // namespace
-
 // %% d2l/kernel-ladder, measured
 // AskedBy runs a step on the model of a GPU; TimeOnGpu: above this cell.
 void KernelLadder(Cell& cell) {
   constexpr double n = kLadderSide;
   std::vector<Figure> sectors, rates;
   std::vector<std::string> bytes;
+  const std::vector<float> product = ExpectedProduct();
   std::cout << Say("  n = %d         sectors a request  operations a byte\n",
                    kLadderSide);
   for (const KernelStep& step : StepsForModel()) {
     const Asked asked = AskedBy(step);
-    cell.CheckClose(step.name, asked.c, ExpectedProduct(), 0);
+    cell.CheckClose(step.name, asked.c, product, 0);
     if (asked.requests == 0) {
       std::cout << Say("A build with a sanitizer does not count requests.\n");
       return;
@@ -145,4 +144,5 @@ void KernelLadder(Cell& cell) {
 // %%
 D2L_CELL("d2l/kernel-ladder", KernelLadder);
 
+}  // namespace
 }  // namespace d2l::profiling

@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "chapters/profiling/hardware.h"
 #include "chapters/profiling/kernel_requests.h"
 #include "chapters/profiling/ladders/kernel_ladder.h"
 #include "chapters/profiling/ladders/product_ladder.h"

@@ -21,6 +21,25 @@
 namespace d2l::profiling {
 namespace {
 
+// Two connected ends on 127.0.0.1. Throws std::system_error, also if a message
+// does not arrive within five seconds.
+class Loopback {
+ public:
+  enum class Protocol { kTcp, kUdp };
+
+  explicit Loopback(Protocol protocol);
+
+  // Sends a message of `bytes` bytes, at most kLargest, in pieces of at most
+  // `piece` from one end to the other, and then a byte back.
+  void Exchange(int bytes, int piece);
+
+  static constexpr int kLargest = 1 << 16;
+
+ private:
+  const std::pair<Descriptor, Descriptor> ends_;
+  char message_[kLargest] = {};
+};
+
 // Returns the call's result. Throws if it failed.
 int Check(ssize_t result, const char* call) {
   if (result >= 0) return static_cast<int>(result);
@@ -70,8 +89,6 @@ std::pair<Descriptor, Descriptor> Connected(bool tcp) {
   Connect(server, client);
   return {std::move(client), std::move(server)};
 }
-
-}  // namespace
 
 Loopback::Loopback(Protocol protocol)
     : ends_(Connected(protocol == Protocol::kTcp)) {}
@@ -144,8 +161,6 @@ void Packets(Cell& cell) {
 }
 // %%
 D2L_CELL("d2l/hw-packets", Packets);
-
-namespace {
 
 // ---- Benchmarks, at the course's size.
 

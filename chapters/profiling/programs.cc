@@ -1,9 +1,6 @@
 #include "chapters/profiling/programs.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "chapters/profiling/latencies/sampling.h"

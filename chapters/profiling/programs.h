@@ -8,11 +8,9 @@
 #define D2L_CHAPTERS_PROFILING_PROGRAMS_H_
 
 #include <atomic>
-#include <cstddef>
 #include <functional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "common/d2l.h"

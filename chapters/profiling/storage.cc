@@ -25,11 +25,16 @@
 #include "common/lesson/cell/cell.h"
 
 namespace d2l::profiling {
+namespace {
 
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) close(fd_);
-}
+// A file in the folder for temporary files, whose name is already removed.
+struct TemporaryFile {
+  std::int64_t bytes;
+  Descriptor cached;  // reads through the page cache
+  Descriptor direct;  // reads past it; -1 if that is refused
+};
 
+// bytes is a multiple of 1 MiB. Throws std::system_error.
 TemporaryFile MakeTemporaryFile(std::int64_t bytes) {
   constexpr std::int64_t kMiB = std::int64_t{1} << 20;
   const std::string folder = std::filesystem::temp_directory_path();
@@ -130,8 +135,6 @@ void StorageQueue(Cell& cell) {
 }
 // %%
 D2L_CELL("d2l/hw-storage", StorageQueue);
-
-namespace {
 
 // ---- Benchmarks, at the course's size.
 

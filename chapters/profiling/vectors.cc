@@ -91,17 +91,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 namespace d2l::profiling {
+namespace {
 
 HWY_EXPORT(AddScaledBy);
 HWY_EXPORT(Lanes);
 HWY_EXPORT(SumAfter);
 
+// How many floats the widest vector of this machine has.
 int WidestVector() { return static_cast<int>(HWY_DYNAMIC_DISPATCH(Lanes)()); }
 
+// y += a * x, with vectors of 1, 2, 4, 8 or 16 floats, at most the widest. n is
+// a multiple of 16.
 void AddScaled(int lanes, float a, const float* x, float* y, std::size_t n) {
   HWY_DYNAMIC_DISPATCH(AddScaledBy)(lanes, a, x, y, n);
 }
 
+// A thread for each vector of x adds up its n numbers from `first` on, `times`
+// times, with `operations` operations per number. n is a multiple of 64.
 void SumInThreads(const std::vector<std::vector<float>>& x, std::size_t first,
                   std::size_t n, int times, int operations) {
   const auto sum = [&](const std::vector<float>& own) {
@@ -117,15 +123,11 @@ void SumInThreads(const std::vector<std::vector<float>>& x, std::size_t first,
   for (std::thread& other : others) other.join();
 }
 
-namespace {
-
 // How many times as long memory takes as the cache.
 Figure Wait(const Timings& t) {
   return RatioPerRepeat("memory / cache", t["memory"].completion,
                         t["cache"].completion);
 }
-
-}  // namespace
 
 // %% d2l/hw-vectors, measured
 // Wait, of a place of the sweep: memory's time / the cache's.
@@ -171,8 +173,6 @@ void Vectors(Cell& cell) {
 // %%
 D2L_CELL("d2l/hw-vectors", Vectors);
 
-namespace {
-
 // Times sums in all cores with 1, 8 and 64 operations for each number. *numbers
 // is set to how many numbers each core added up.
 std::vector<Timings> SweepOperations(Cell& cell, int cores,
@@ -209,8 +209,6 @@ std::vector<Timings> SweepOperations(Cell& cell, int cores,
   return sweep;
 }
 
-}  // namespace
-
 // %% d2l/hw-cache-starvation, measured
 // SweepOperations and Wait stand above this cell.
 void CacheStarvation(Cell& cell) {
@@ -236,8 +234,6 @@ void CacheStarvation(Cell& cell) {
 }
 // %%
 D2L_CELL("d2l/hw-cache-starvation", CacheStarvation);
-
-namespace {
 
 // ---- Benchmarks, at the course's size.
 

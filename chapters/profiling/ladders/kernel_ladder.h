@@ -11,7 +11,6 @@
 #include <vector>
 
 namespace d2l {
-class Cell;
 class Tensor;
 }  // namespace d2l
 
@@ -42,8 +41,6 @@ std::vector<KernelStep> StepsForGpu();
 // contiguous, of float32, and live until it is done.
 void EnqueueStep(const KernelStep& step, const Tensor& c, const Tensor& a,
                  const Tensor& b);
-
-void KernelLadder(Cell& cell);
 
 }  // namespace d2l::profiling
 

@@ -202,12 +202,11 @@ std::vector<float> RandomMatrix(std::int64_t count, unsigned seed) {
 }
 
 // Of a product with odd sides, against sums in double precision.
-void CheckStep(Cell& cell, const ProductStep& step) {
+void CheckSteps(Cell& cell) {
   constexpr std::int64_t m = 67, n = 259, k = 130;
   const std::vector<float> a = RandomMatrix(m * k, 1);
   const std::vector<float> b = RandomMatrix(k * n, 2);
-  std::vector<float> c(m * n), expected(m * n);
-  step.multiply(m, n, k, a.data(), b.data(), c.data());
+  std::vector<float> expected(m * n);
   for (std::int64_t i = 0; i < m * n; ++i) {
     double sum = 0;
     for (std::int64_t p = 0; p < k; ++p) {
@@ -215,7 +214,11 @@ void CheckStep(Cell& cell, const ProductStep& step) {
     }
     expected[i] = static_cast<float>(sum);
   }
-  cell.CheckClose(step.name, c, expected, 1e-4);
+  for (const ProductStep& step : ProductSteps()) {
+    std::vector<float> c(m * n);
+    step.multiply(m, n, k, a.data(), b.data(), c.data());
+    cell.CheckClose(step.name, c, expected, 1e-4);
+  }
 }
 
 // The times of all steps with n x n matrices, `times` products each.
@@ -235,22 +238,10 @@ Timings TimeSteps(Cell& cell, std::int64_t n, int times) {
   return t;
 }
 
-}  // namespace
-
-const std::vector<ProductStep>& ProductSteps() {
-  static const auto& steps =
-      *new std::vector<ProductStep>{{"three loops", Naive},
-                                    {"blocks", InBlocks},
-                                    {"packed tiles", Packed},
-                                    {"vectors", Vectorised},
-                                    {"Gemm", Gemm}};
-  return steps;
-}
-
 // %% d2l/product-ladder, measured
 // ProductSteps: the five functions. TimeSteps stands above this cell.
 void ProductLadder(Cell& cell) {
-  for (const ProductStep& step : ProductSteps()) CheckStep(cell, step);
+  CheckSteps(cell);
   const int small = 32, large = cell.BySize(250, 500, 1000);
   const int times = 64;  // as one is too short for a clock
   const Timings in_cache = TimeSteps(cell, small, times);
@@ -286,8 +277,6 @@ void ProductLadder(Cell& cell) {
 // %%
 D2L_CELL("d2l/product-ladder", ProductLadder);
 
-namespace {
-
 // ---- Benchmarks, at the course's size.
 
 MakeHostWork LadderStep(std::size_t i) {
@@ -309,6 +298,17 @@ MakeHostWork LadderStep(std::size_t i) {
 };
 
 }  // namespace
+
+const std::vector<ProductStep>& ProductSteps() {
+  static const auto& steps =
+      *new std::vector<ProductStep>{{"three loops", Naive},
+                                    {"blocks", InBlocks},
+                                    {"packed tiles", Packed},
+                                    {"vectors", Vectorised},
+                                    {"Gemm", Gemm}};
+  return steps;
+}
+
 }  // namespace d2l::profiling
 
 #endif  // HWY_ONCE

@@ -14,8 +14,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/lesson/cell/cell.h"
-
 namespace d2l::profiling {
 
 struct ProductStep {
@@ -24,8 +22,6 @@ struct ProductStep {
                    const float* a, const float* b, float* c);
 };
 const std::vector<ProductStep>& ProductSteps();
-
-void ProductLadder(Cell& cell);
 
 }  // namespace d2l::profiling
 
