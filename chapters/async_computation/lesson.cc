@@ -1,6 +1,5 @@
 // Asynchronous computation: the calls return before the work is done.
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <iostream>

@@ -1,15 +1,7 @@
 // Cell: a gradient, half of the batch on each device.
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
-#include <iostream>
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "chapters/auto_parallelism/schedule.h"
@@ -17,7 +9,6 @@
 #include "common/d2l.h"
 #include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
-#include "common/lesson/cell/host_library.h"
 #include "common/lesson/cell/trace_program.h"
 
 namespace d2l::auto_parallelism {

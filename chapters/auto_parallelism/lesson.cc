@@ -1,18 +1,13 @@
 // Automatic parallelism: independent operations run at the same time.
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <iostream>
-#include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "chapters/auto_parallelism/schedule.h"
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/benchmark.h"

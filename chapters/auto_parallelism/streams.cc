@@ -5,20 +5,15 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "chapters/auto_parallelism/schedule.h"
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
-#include "common/lesson/cell/host_library.h"
-#include "common/lesson/cell/trace_program.h"
 
 namespace d2l::auto_parallelism {
 namespace {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <iostream>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>

@@ -3,10 +3,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
