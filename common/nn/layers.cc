@@ -38,10 +38,10 @@ double BoundOf(std::int64_t fan_in) {
   return fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
 }
 
-// The line that called the network; `here` if Forward was called without one.
-SourceLocation Caller(SourceLocation here = SourceLocation::Current()) {
+// The line that called the network; `at` if Forward was called without one.
+SourceLocation Caller(SourceLocation at = SourceLocation::Current()) {
   const SourceLocation by = internal::op_context.requested_by;
-  return by.known() ? by : here;
+  return by.known() ? by : at;
 }
 
 bool operator==(Size2d a, Size2d b) {

@@ -4,9 +4,10 @@
 //     return d2l::LessonMain(argc, argv, d2l::Program::kLesson);
 //   }
 //
-// It reads the flags (flags.h), makes the device table, and runs the cells of
-// every linked lesson. For each it prints the text and the question, the code's
-// output, the course's output, the verdicts and the conclusion (lesson.h); with
+// The runner reads the flags (flags.h), makes the device table, and runs the
+// cells of every linked lesson. For each it prints the text and the question,
+// the code's output, the course's output, the verdicts and the conclusion
+// (lesson.h); with
 // --code the course's code and the C++ first, with --verbose the figures last.
 //
 // On a terminal a lesson with --cell shows the C++ that the cell teaches before
