@@ -25,7 +25,7 @@ import textwrap
 import time
 
 import course_texts
-from untouched import untouched
+from answers import untouched
 
 ROOT = pathlib.Path(
     os.environ.get("BUILD_WORKSPACE_DIRECTORY")

@@ -16,6 +16,7 @@ import unittest
 import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import answers  # noqa: E402
 import exercises  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "chapters"))
@@ -133,6 +134,16 @@ class Texts(Workspace):
         self.assertEqual(exercises.fill("好" * 38 + "，a 好。"),
                          "好" * 38 + "，a\n好。")
         self.assertEqual(exercises.fill("好" * 40 + "。"), "好" * 39 + "\n好。")
+
+    def test_answers_in_one_file_keep_their_names_and_lines(self):
+        text = ("// A comment.\n\n#include <cmath>\n\nnamespace d2l {\nnamespace {\n"
+                "int F() { return 1; }\n}  // namespace\n}  // namespace d2l\n")
+        made = answers.together([("a.cc", text), ("b.cc", text)])
+        self.assertEqual(made.count("#include <cmath>"), 1)
+        self.assertIn('namespace file1 {\n#line 7 "b.cc"\nint F()', made)
+        for wrong in ["#define X\n" + text, text + "int x;\n", "int x;\n"]:
+            with self.assertRaisesRegex(ValueError, "a.cc: an answer is in"):
+                answers.together([("a.cc", wrong)])
 
     def test_the_untouched_file_is_made_of_the_solution(self):
         self.assertEqual(exercises.untouched(SOLUTION), STUB)
