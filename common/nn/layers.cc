@@ -153,9 +153,8 @@ std::string Flatten::ExtraRepr() const { return "start_dim=1, end_dim=-1"; }
 
 void Sequential::AddModule(const std::string& name,
                            std::unique_ptr<Module> module) {
-  bool valid = !name.empty() && name.find('.') == name.npos;
-  for (const auto& [other, child] : children_) valid = valid && other != name;
-  if (!valid) {
+  const bool valid = !name.empty() && name.find('.') == name.npos;
+  if (!valid || !names_.insert(name).second) {
     throw std::invalid_argument(absl::StrFormat(
         "[Sequential] a module cannot be called \"%s\": a name has no dots, is "
         "not empty, and is not another module's",

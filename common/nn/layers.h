@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -135,6 +136,7 @@ class Sequential : public Module {
 
  private:
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
+  std::set<std::string> names_;  // of the children
 };
 
 // ---- Layers for images, of shape (batch, channels, height, width).
