@@ -201,8 +201,7 @@ def instead(error):
     found = re.search(rf"{quoted} has no member named {quoted}", error)
     clang = re.search(rf"no member named {quoted} in {quoted}", error)
     owner, name = found.groups() if found else clang.groups()[::-1] if clang else ("", "")
-    owner = re.search(r"(\w*)\W*$", owner)[1]
-    name_here = INSTEAD.get(owner, {}).get(name)
+    name_here = INSTEAD.get(re.split(r"\W", owner)[-1], {}).get(name)
     return [say("Instead of .%s: %s", name, name_here)] if name_here else []
 
 

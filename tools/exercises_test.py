@@ -408,6 +408,7 @@ chapters/tiny/exercises/half.cc:9:3: note: required from here
                     [f"a.cc:1: {message}", "    1 |  x", f"Instead of .{name}: {right}"])
         for message in ("'class d2l::Tensor' has no member named 'other'",
                         "'struct Own' has no member named 'item'",
+                        "'class std::vector<d2l::Tensor>' has no member named 'item'",
                         "'y' was not declared in this scope"):
             self.assertEqual(len(exercises.first_error(f"a.cc:1:2: error: {message}", "a.cc")), 1)
 
