@@ -152,10 +152,8 @@ std::string HowToGoOn(const Training& t) {
   return file.empty()
              ? Translated(
                    "Nothing was saved: --save=FILE saves after each epoch.\n")
-             : PrintableText(
-                   absl::StrCat(Translated("Go on from the last save with"),
-                                "\n  ", t.options.CommandToResume(file), "\n"),
-                   "\n");
+             : absl::StrCat(Translated("Go on from the last save with"), "\n  ",
+                            t.options.CommandToResume(file), "\n");
 }
 
 // Ends all processes if their parameters or momentum differ.
@@ -361,7 +359,8 @@ absl::Status Resume(Training& t) {
           : LoadState(UserPath(file), t.net.module(), t.net.sgd());
   if (!restored.ok()) {
     return absl::InvalidArgumentError(
-        Say("cannot go on from %s: %s", file, std::string(restored.message())));
+        Say("cannot go on from %s: %s", file,
+            Phrase(std::string(restored.message()))));
   }
   t.progress = t.options.checkpoint->progress;
   t.batches.SetPosition(t.progress.next);

@@ -26,6 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/child_process.h"
 #include "common/base/console/language.h"
+#include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/files/sha256.h"
 
@@ -36,7 +37,7 @@ namespace fs = std::filesystem;
 
 template <typename... Parts>
 absl::Status Refusal(const Parts&... parts) {
-  return absl::FailedPreconditionError(absl::StrCat(parts...));
+  return absl::FailedPreconditionError(PrintableText(absl::StrCat(parts...)));
 }
 
 std::string Variable(const char* name) {

@@ -313,6 +313,52 @@ TEST(Runner, SvgsAreWrittenWhereTheUserTypedTheCommand) {
   fs::remove_all(directory);
 }
 
+TEST(Runner, SvgsInTheDirectoryItselfAreNamedWithoutIt) {
+  const TemporaryDirectory directory;
+  const ProgramResult r =
+      Sample({"--cell=s/draw", "--svg=.", "--no_predict"},
+             {"BUILD_WORKING_DIRECTORY=" + directory.path()});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("Written: " + directory.path() + "/sample_"));
+  const std::string sample = fs::absolute("common/lesson/sample").string();
+  EXPECT_THAT(
+      RunProgram("bash", {"-c", absl::StrCat(
+                                    "cd ", directory.path(), " && ", sample,
+                                    " --devices=cpu:0 --cell=s/draw --svg=./")})
+          .output,
+      HasSubstr("Written: sample_"));
+}
+
+// A name of a file is text of others: it neither commands the terminal nor
+// looks like a line of the program.
+TEST(Runner, NamesAreShownWithoutControlCharacters) {
+  const TemporaryDirectory directory;
+  const std::string name =
+      directory.path() + "/a\033[2J\nWritten: \xff\xc2\x9b";
+  const std::string shown =
+      directory.path() + "/a\\x1b[2J\\nWritten: \\xff\\xc2\\x9b";
+  const ProgramResult written =
+      Sample({"--cell=s/draw", "--json=" + name + "j", "--svg=" + name});
+  EXPECT_EQ(written.exit_code, 0);
+  EXPECT_THAT(written.output, HasSubstr("Written: " + shown + "/sample_"));
+  EXPECT_THAT(written.output, HasSubstr("Written: " + shown + "j\n"));
+  std::vector<std::string> outputs = {written.output};
+  for (const char* flag :
+       {"json", "svg", "trace", "html", "cell", "size", "lang", "devices"}) {
+    const std::string value =
+        absl::StrCat("--", flag, "=", name, "j/", "missing");
+    const ProgramResult r = Sample({value});
+    EXPECT_EQ(r.exit_code, 1) << r.output;
+    outputs.push_back(r.output);
+  }
+  outputs.push_back(Sample({name}).output);
+  outputs.push_back(Sample({"--" + name}).output);
+  for (const std::string& output : outputs) {
+    EXPECT_EQ(PrintableText(output, "\n"), output);
+    EXPECT_THAT(output, Not(HasSubstr("\nWritten: \\xff"))) << output;
+  }
+}
+
 TEST(Runner, HowACellIsMeasuredIsFolded) {
   const std::string folded = Sample({"--cell=s/plot", "--code"}).output;
   EXPECT_THAT(folded, HasSubstr("void WaitOn("));
