@@ -244,7 +244,7 @@ void StopAtOnce(int number) {
 }
 
 void StopOnSignals() {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     struct sigaction action = {};
     // The shell ignores SIGINT for background processes: leave it ignored.
     if (sigaction(number, nullptr, &action) == 0 &&
