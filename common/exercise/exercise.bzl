@@ -18,8 +18,10 @@ _DEPS = [
     "@com_google_absl//absl/strings:str_format",
 ]
 
-# An unfinished exercise does not use most of its arguments.
+# An unfinished exercise does not use most of its arguments. A function that
+# forgets its result is an error: it could return anything.
 _COPTS = [
+    "-Werror=return-type",
     "-Wno-unused-but-set-variable",
     "-Wno-unused-function",
     "-Wno-unused-parameter",

@@ -1,10 +1,12 @@
 #include "common/nn/layers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -153,6 +155,23 @@ std::string Flatten::ExtraRepr() const { return "start_dim=1, end_dim=-1"; }
 
 void Sequential::AddModule(const std::string& name,
                            std::unique_ptr<Module> module) {
+  struct : MemberVisitor {
+    void Child(std::string_view, Module& child) override {
+      ++depth;
+      deepest = std::max(deepest, depth);
+      child.Members(*this);
+      --depth;
+    }
+    int depth = 1, deepest = 1;
+  } levels;
+  module->Members(levels);
+  if (levels.deepest >= kMaxDepth) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[Sequential] this would be modules within modules, %d deep; %d is the "
+        "most, so that a program's stack is enough for them. Append the layers "
+        "to one Sequential",
+        levels.deepest + 1, kMaxDepth));
+  }
   const bool valid = !name.empty() && name.find('.') == name.npos;
   if (!valid || !names_.insert(name).second) {
     throw std::invalid_argument(absl::StrFormat(

@@ -22,9 +22,9 @@
 // A process that RunInFreshProcess started runs its probe, and nothing else:
 // see fresh_process.h.
 //
-// SIGINT (Ctrl-C), SIGTERM and SIGHUP end the program at once; a shell reports
-// 130 for Ctrl-C. Its output files stay as they were, and no temporary files
-// remain. Nothing is coloured, and no line is overwritten.
+// SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end the program at once; a shell
+// reports 130 for Ctrl-C. Its output files stay as they were, and no temporary
+// files remain. Nothing is coloured, and no line is overwritten.
 //
 // The exit code is 0 whatever the verdicts; 1 if a result is wrong, an error
 // was thrown (it is printed in full, and the next cell runs), a flag is wrong,
