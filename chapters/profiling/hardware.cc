@@ -45,12 +45,13 @@ void KeepAlone(float& x) { asm volatile("" : D2L_FLOAT_REGISTER(x)); }
 void KeepBranch(std::int64_t& x) { asm volatile("" : "+r"(x)); }
 
 // %% d2l/hw-bandwidth
-// Adds up `burst` numbers side by side, then those of another place. Where that
-// is, is known only when the last sum is.
+// Adds to `sum` bursts of numbers that stand side by side. Where a burst begins
+// depends on the sum before it, so the CPU cannot load it early; where the first
+// one begins, on the sum of the last call, so that no call goes through what the
+// one before it has left in a cache.
 std::uint64_t SumBursts(const std::vector<std::uint64_t>& x, int burst,
-                        int count) {
+                        int count, std::uint64_t sum) {
   const std::uint64_t places = x.size() - burst + 1;
-  std::uint64_t sum = 1;
   for (int done = 0; done < count; done += burst) {
     const std::uint64_t* from = &x[(sum >> 32) * places >> 32];
     for (int i = 0; i < burst; ++i) sum += from[i];
@@ -156,12 +157,15 @@ void Bandwidth(Cell& cell) {
   const std::vector<std::uint64_t> cache = RandomWords(16 << 10);
   const int count = cell.BySize(1 << 12, 1 << 15, 1 << 16);
   std::vector<Timings> sweep;
-  std::uint64_t sum = 0;
+  std::uint64_t sum = 1;
+  const std::uint64_t next = SumBursts(memory, 1, 1, sum);
+  cell.Check(SumBursts(memory, 1, 1, next) - next != next - sum,
+             "a burst begins where the sum before it says");
   for (const int burst : {1, 8, 64, 512, 1024}) {  // the cache has 2048
     cell.At("numbers in a burst", burst);
     sweep.push_back(cell.TimeInterleaved(
-        {{"memory", {}, [&] { sum += SumBursts(memory, burst, count); }},
-         {"L1 cache", {}, [&] { sum += SumBursts(cache, burst, count); }}}));
+        {{"memory", {}, [&] { sum = SumBursts(memory, burst, count, sum); }},
+         {"L1 cache", {}, [&] { sum = SumBursts(cache, burst, count, sum); }}}));
     PrintAt(FormatBytes(burst * 8), sweep.back(), count);
   }
   cell.AtNoPlace();
@@ -338,8 +342,10 @@ MakeHostWork Bursts(int burst) {
       word = word * 6364136223846793005 + 1442695040888963407;  // Knuth's
       number = word;
     }
-    return
-        [burst, x = std::move(x)] { KeepValue(SumBursts(x, burst, 1 << 12)); };
+    return [burst, x = std::move(x), sum = std::uint64_t{1}]() mutable {
+      sum = SumBursts(x, burst, 1 << 12, sum);
+      KeepValue(sum);
+    };
   };
 }
 
