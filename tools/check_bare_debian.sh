@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Types the commands of README.md, unchanged, into a bare Debian 12, as a user who is
-# not root: the first (packages and //:course), and the second (the tests). Then the RUN
-# lines of .devcontainer/Dockerfile.
+# not root: the first (packages and a cell), and the second (the tests). Then //:course,
+# and the RUN lines of .devcontainer/Dockerfile. A block of commands begins with ```sh.
 #
 #   tools/check_bare_debian.sh [BAZELRC [CACHE]]
 #
@@ -36,7 +36,7 @@ inside() {
 }
 
 # block N: the lines of the N-th block of commands in README.md.
-block() { awk -v n="$1" '/^```/ { ++fence; next } fence == 2 * n - 1' README.md; }
+block() { awk -v n="$1" '/^```/ { inside = /^```sh/; k += inside; next } inside && k == n' README.md; }
 
 # try USER COMMAND: prints it, runs it, and prints its time.
 try() {
@@ -57,4 +57,5 @@ fi
 chroot "$root" chown -R learner: /home/learner
 try learner "$(block 1)"
 try learner "$(block 2)"
+try learner "bazel run //:course"
 for run in "${runs[@]:1}"; do try learner "$run"; done
