@@ -21,6 +21,7 @@ import catalogue  # noqa: E402
 import exercises  # noqa: E402
 
 LITERALS = re.compile(catalogue.LITERALS)
+CLAIMS = re.compile(r"\bClaim\(\s*(?:Worded\(\s*)?(%s)" % catalogue.LITERALS)
 SAYS = re.compile(r"\b(Say|Claim)\(\s*(?=(.))", re.S)
 
 
@@ -145,6 +146,17 @@ class TextsTest(unittest.TestCase):
             with self.subTest(chapter):
                 sections = exercises.course_texts.sections(read(chapter + "/lesson.md"))
                 self.assertEqual(undefined(sections), [], 'define it, and name it in "- Defines: "')
+
+    def test_claims_read_right_under_each_verdict(self):
+        claims = [catalogue.text_of(said) for chapter in CHAPTERS
+                  for said in CLAIMS.findall(uncommented(code_of(chapter)))]
+        self.assertGreater(len(claims), 100)
+        for claim in claims:
+            for verdict in ("HOLDS", "FAILS", "INCONCLUSIVE"):
+                print(verdict, "  ", claim.replace("{}", "1.00x"), sep="")
+            # What is claimed does not depend on the figure, which stands behind it.
+            self.assertRegex(claim, r"^[^{}]+(: \{\})?\.$")
+            self.assertRegex(CHINESE[claim], r"^[^{}]+(：\{\}[个条次]?)?。$")
 
     def test_every_text_has_a_translation(self):
         texts = {**catalogue.said(SOURCES), **catalogue.judged()}

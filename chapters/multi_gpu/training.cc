@@ -93,22 +93,22 @@ void LeNetScratch(Cell& cell) {
        {"a step, two devices", AllDevices(), [&] { step(both); }}});
   cell.PrintTimes(t);
   CheckClose(cell, "parameters", both.params[1], alone.params[0]);
-  cell.Claim("One device and two end with the same accuracy, {} apart.",
-             Given(Counted(by_one > 0.2, "more than 0.2", absl::StrCat(by_one)),
-                   Counted(apart <= 0.02, "needs 0.02 or less",
-                           absl::StrFormat("%.3f", apart)),
-                   "accuracy"),
-             Say("The gradients differ in their last bits, so the two "
-                 "trainings go different ways."));
   cell.Claim(
-      "For a model this small no meaningful speed-up: {} as fast on two.",
-      OnSeveral(AboutEqual(t[0].completion, t[1].completion, 1.2)),
-      OneDeviceOr(WhyNoFaster(t[0], t[1])));
+      "One device and two end with the same accuracy; they differ by: {}.",
+      Given(Counted(by_one > 0.2, "more than 0.2", absl::StrCat(by_one)),
+            Counted(apart <= 0.02, "needs 0.02 or less",
+                    absl::StrFormat("%.3f", apart)),
+            "accuracy"),
+      Say("The gradients differ in their last bits, so the two "
+          "trainings go different ways."));
+  cell.Claim("For a model this small two devices are no faster than one: {}.",
+             OnSeveral(AboutEqual(t[0].completion, t[1].completion, 1.2)),
+             OneDeviceOr(WhyNoFaster(t[0], t[1])));
 }
 
 // %% 002/c2
-// The notebook names no network, and the book's is ResNet-18, with 200 times the
-// work of LeNet. What lets it learn from small first weights is its batch
+// The notebook names no network, and the book's is ResNet-18, with 200 times
+// the work of LeNet. What lets it learn from small first weights is its batch
 // normalization: this is LeNet with it, behind each convolution.
 static nn::Sequential NormalizedLeNet(Device device) {
   return nn::Sequential(
@@ -152,8 +152,7 @@ void C2(Cell& cell) {
       net.Eval();
       curve.push_back(Accuracy(std::ref(net), test, devices[0]));
       cell.At("epoch", static_cast<double>(curve.size()));
-      cell.Report(
-          Known(Worded("accuracy, %s", name), "", curve.back()));
+      cell.Report(Known(Worded("accuracy, %s", name), "", curve.back()));
     }
     cell.AtNoPlace();
     const Phrase label = Worded("an epoch, %s", name);
@@ -170,10 +169,12 @@ void C2(Cell& cell) {
                    absl::StrFormat("%.2f", learnt[i]));
   };
   cell.Claim(
-      "With batch normalization, LeNet learns from N(0, 0.01): accuracy {}.",
+      "With batch normalization, LeNet learns from N(0, 0.01), to an accuracy "
+      "of: {}.",
       judge(0, true), Say("After %d epochs.", epochs));
   cell.Claim(
-      "Without it, LeNet stays at chance from these weights: accuracy {}.",
+      "Without it, LeNet stays at chance from these weights, at an accuracy "
+      "of: {}.",
       judge(1, false), Say("After %d epochs.", epochs));
 }
 
@@ -217,13 +218,13 @@ void ResNet18(Cell& cell) {
               << FormatFactor(gains.back().value.median) << "\n";
   }
   cell.Claim(
-      "With ResNet-18, two devices do {} the samples of one.",
+      "With ResNet-18, two devices do more samples than one: {}.",
       OnSeveral(Above(gains[1], 1.5)),
       OneDeviceOr(
           Say("A step adds up %s of gradients, with %d samples each: it "
               "takes %s, and %s on one device.",
               FormatBytes(4 * parameters), each, Median(t[3]), Median(t[2]))));
-  cell.Claim("ResNet-18 scales {} as well as LeNet.",
+  cell.Claim("ResNet-18 scales better than LeNet: {}.",
              OnSeveral(Less(gains[0], gains[1], 1.05)),
              OneDeviceOr(Say(
                  "They gain %s and %s; LeNet's step takes %s, enqueued in %s.",
@@ -271,13 +272,13 @@ void Forgotten(Cell& cell) {
     TrainBatch(net, batch->images, batch->labels, forgotten, 0.2, forget);
   }
   const double apart = Distance(reduced), drifted = Distance(forgotten);
-  cell.Claim("With the allreduce the replicas are {} apart.",
+  cell.Claim("With the allreduce the replicas are equal; they differ by: {}.",
              Counted(apart == 0, "needs 0", absl::StrCat(apart)));
-  cell.Claim("Without it they are {} apart.",
+  cell.Claim("Without it the replicas drift apart; they differ by: {}.",
              Counted(drifted > 0.1, "more than 0.1 expected",
                      absl::StrFormat("%.2f", drifted)),
              Say("After %d steps.", steps));
-  cell.Claim("Forgetting it costs {} of accuracy.",
+  cell.Claim("Forgetting it costs accuracy: {}.",
              Counted(without < accuracy - 0.01,
                      Say("%.3f with it, %.3f without", accuracy, without),
                      absl::StrFormat("%.3f", accuracy - without)),
@@ -311,10 +312,10 @@ void Straggler(Cell& cell) {
   const std::string why =
       Say("Enqueueing takes %s of the %s that an even split takes.",
           Median(t["one slow, even"].enqueue), Median(t["one slow, even"]));
-  cell.Claim("A slow device makes an even split take {} as long.",
+  cell.Claim("With a slow device an even split takes longer: {}.",
              Faster(t["all fast, even"], t["one slow, even"], kClearly),
              OneDeviceOr(why));
-  cell.Claim("Split by speed, a step is {} as fast as split evenly.",
+  cell.Claim("Split by speed, a step is faster than split evenly: {}.",
              Faster(t["one slow, by speed"], t["one slow, even"], kClearly),
              OneDeviceOr(why));
 }
