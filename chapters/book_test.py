@@ -117,6 +117,18 @@ def headings(path):
             for title in re.findall(r"^#+ (.+)", text, re.M)}
 
 
+class ReadmeTest(unittest.TestCase):
+
+    def test_the_first_screen_shows_an_exercise_and_the_rest_is_short(self):
+        for path, wrong in ("README.md", "WRONG"), ("README.zh.md", "错误"):
+            with self.subTest(path):
+                lines = read(path).splitlines()
+                self.assertIn(wrong, lines[:24])
+                self.assertLessEqual(len(lines), 120)
+                self.assertEqual([line for line in lines
+                                  if line.startswith("|") and len(line) > 80], [])
+
+
 class MapTest(unittest.TestCase):
 
     def test_all_of_the_book_is_there(self):

@@ -21,6 +21,7 @@ import catalogue  # noqa: E402
 import exercises  # noqa: E402
 
 LITERALS = re.compile(catalogue.LITERALS)
+CLAIMS = re.compile(r"\bClaim\(\s*(?:Worded\(\s*)?(%s)" % catalogue.LITERALS)
 SAYS = re.compile(r"\b(Say|Claim)\(\s*(?=(.))", re.S)
 
 
@@ -71,6 +72,31 @@ def code_of(folder):
     return "\n".join(read(path) for path in SOURCES if path.startswith(folder + "/"))
 
 
+# Words of the glossary that a chapter's text defines in the cell that uses them first, or in one
+# before it, and the forms in which they stand there.
+TERMS = {"front end": "front ends?", "back end": "back ends?", "queue": "queues?",
+         "stream": "streams?", "event": "events?", "barrier": "barriers?",
+         "pinned memory": "pinned", "graph": "graphs?", "trace": "traces?|traced|tracing",
+         "kernel": "kernels?", "bucket": "buckets?", "allreduce": "allreduce",
+         "roofline": "roofline|roof", "replica": "replicas?", "shard": "shards?|sharded",
+         "bubble": "bubbles?", "micro-batch": "micro-batch(es)?", "warp": "warps?",
+         "sector": "sectors?", "coalescing": "coalescing|coalesced"}
+
+
+def undefined(sections):
+    """What a chapter uses before it defines it, or says that it defines and does not name."""
+    found, defined = [], set()
+    for section in sections.values():
+        text = " ".join(body for label, body in section.parts.items())
+        text = re.sub("(?ms)^```.*?^```$", "", text)
+        defines = [word for word in section.facts.get("Defines", "").split(", ") if word]
+        defined.update(defines)
+        used = [word for word, form in TERMS.items() if re.search(rf"(?i)\b({form})\b", text)]
+        found += [f"{section.name} uses {word}" for word in used if word not in defined]
+        found += [f"{section.name} defines {word}" for word in defines if word not in used]
+    return found
+
+
 def listed():
     """{chapter: its cells}, with the chapter that is there to be copied."""
     cells = json.loads(read("chapters/cells.json"))
@@ -104,13 +130,33 @@ class TextsTest(unittest.TestCase):
         def parts(markdown):
             return [(section.split(":")[0], "**：" in section or ":**" in section or
                      "：**" in section, len(re.findall(
-                         r"^- (?!Also|Book|Exercises|Does|内容|Timed|Claims|Not drawn|Rows)",
+                         r"^- (?!Also|Book|Exercises|Does|内容|Defines|Timed|Claims|Not drawn|Rows)",
                          section, re.M)))
                     for section in re.split(r"^## ", markdown, flags=re.M)[1:]]
         for chapter in CHAPTERS:
             with self.subTest(chapter):
                 self.assertEqual(parts(read(chapter + "/lesson.md")),
                                  parts(read(chapter + "/lesson.zh.md")))
+
+    def test_terms_are_defined_where_a_chapter_first_uses_them(self):
+        glossary = read("chapters/glossary.md")
+        for word in TERMS:
+            self.assertIn(f"\n| {word} |", glossary)
+        for chapter in CHAPTERS:
+            with self.subTest(chapter):
+                sections = exercises.course_texts.sections(read(chapter + "/lesson.md"))
+                self.assertEqual(undefined(sections), [], 'define it, and name it in "- Defines: "')
+
+    def test_claims_read_right_under_each_verdict(self):
+        claims = [catalogue.text_of(said) for chapter in CHAPTERS
+                  for said in CLAIMS.findall(uncommented(code_of(chapter)))]
+        self.assertGreater(len(claims), 100)
+        for claim in claims:
+            for verdict in ("HOLDS", "FAILS", "INCONCLUSIVE"):
+                print(verdict, "  ", claim.replace("{}", "1.00x"), sep="")
+            # What is claimed does not depend on the figure, which stands behind it.
+            self.assertRegex(claim, r"^[^{}]+(: \{\})?\.$")
+            self.assertRegex(CHINESE[claim], r"^[^{}]+(：\{\}[个条次]?)?。$")
 
     def test_every_text_has_a_translation(self):
         texts = {**catalogue.said(SOURCES), **catalogue.judged()}
@@ -151,6 +197,12 @@ class TextsTest(unittest.TestCase):
 
 
 class ParsingTest(unittest.TestCase):
+
+    def test_undefined(self):
+        self.assertEqual(undefined(exercises.course_texts.sections(
+            "# A\n\n## 1/a: A\n\n- Defines: event, queue\n\nA queue is a list.\n\n"
+            "```python\nstream\n```\n\n## 1/b: B\n\nTwo queues.\n\n**You learn:** streams.\n")),
+            ["1/a defines event", "1/b uses stream"])
 
     def test_unclear(self):
         self.assertEqual([u[:7] for u in unclear('Say("a"); cell.Claim(Worded("c")); '

@@ -1,6 +1,6 @@
 // The code in README.md is the repository's own: a block that begins with
 // ```cpp FILE stands in FILE, line for line. The first program, which the
-// READMEs of the root show, is run.
+// READMEs of examples show, is run.
 
 #include <cstddef>
 #include <regex>
@@ -76,7 +76,8 @@ TEST(FirstProgram, DoesWhatTheReadmesShow) {
   EXPECT_LT(losses.back().second, losses.front().second / 10);
   EXPECT_THAT(run.output, HasSubstr("matmul"));
 
-  for (const char* const readme : {"README.md", "README.zh.md"}) {
+  for (const char* const readme :
+       {"examples/README.md", "examples/README.zh.md"}) {
     SCOPED_TRACE(readme);
     const std::string text = ReadFile(readme);
     const std::vector<Quotation> quotations = Quotations(text);

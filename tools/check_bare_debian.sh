@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Types the commands of README.md, unchanged, into a bare Debian, as a user who is not
-# root: the first (packages and //:course), and the second (the tests). On Debian 12, the
-# RUN lines of .devcontainer/Dockerfile follow.
+# root: the first (packages and a cell), and the second (the tests); then //:course. On
+# Debian 12, the RUN lines of .devcontainer/Dockerfile follow.
 #
 #   tools/check_bare_debian.sh [BAZELRC [CACHE [RELEASE [TESTS]]]]
 #
 # The user's ~/.bazelrc is the file BAZELRC. The folder CACHE, a disk cache of Bazel's,
 # appears as /cache; each release needs one of its own, since the system's headers are no
 # inputs of Bazel's. RELEASE is bookworm, or trixie for Debian 13. TESTS, such as
-# "bazel test //common/tensor/...", stands for the second command. mmdebstrap makes the system from Debian's mirror in $TMPDIR or /tmp
-# (5 GB); it is removed at the end, with its processes. Needs root. Exits with 77 where
-# such a system cannot be made.
+# "bazel test //common/tensor/...", stands for the second command. mmdebstrap makes the
+# system from Debian's mirror in $TMPDIR or /tmp (5 GB); it is removed at the end, with its
+# processes. Needs root. Exits with 77 where such a system cannot be made.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,5 +57,6 @@ fi
 chroot "$root" chown -R learner: /home/learner
 try learner "$(.ci/readme_block 1)"
 try learner "${4:-$(.ci/readme_block 2)}"
+try learner "bazel run //:course"
 if [[ "$release" != bookworm ]]; then exit; fi
 for run in "${runs[@]:1}"; do try learner "$run"; done

@@ -104,11 +104,9 @@ void JudgePeaks(Cell& cell, const std::string& kind,
                 "operation may use a block again at once.",
                 enqueueing.requests, enqueueing.blocks);
   const auto claim = [&](const char* way, const Phrase& does) {
-    cell.Claim(
-        Worded("If a program only enqueues, %s take {} as much memory as with "
-               "%s.",
-               Phrase(kind), does),
-        Less(uses.at(way).peak, enqueueing.peak, kClearly), as_much);
+    cell.Claim(Worded("Only enqueueing takes more memory for %s than %s: {}.",
+                      Phrase(kind), does),
+               Less(uses.at(way).peak, enqueueing.peak, kClearly), as_much);
   };
   claim("synchronizing", "synchronizing");
   if (kind == "kept outputs") claim("reading", "reading them");
@@ -261,18 +259,17 @@ Repeat MeasureCosts(const Tensor& x, const Tensor& a, int n, int held) {
 void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
   const double t1 = f["t1"].value.median;
   const std::string from =
-      Say("The front end sets the pace once its t1 is longer than t2: at %s "
-          "this t1 "
-          "for the additions, at %s for the products.",
+      Say("The front end is the bottleneck when t1 is longer than t2: from %s "
+          "this t1 on for additions, from %s for products.",
           FormatFactor(f["t2"].value.median / t1),
           FormatFactor(f["large products"].value.median / kProducts / t1));
   cell.Claim(
-      "The front end's language hardly matters: with 10 times the t1, "
-      "the additions take {} as long.",
+      "The front end's language hardly matters for additions, with 10 times "
+      "the t1: {}.",
       AboutEqual(f["additions, t1 x 10"], f["once"], kClearly), from);
   cell.Claim(
-      "The front end's language hardly matters: with 10 times the t1, "
-      "large products take {} as long.",
+      "The front end's language hardly matters for large products, with 10 "
+      "times the t1: {}.",
       AboutEqual(f["large products, t1 x 10"], f["large products"], kClearly),
       from);
 }
@@ -299,13 +296,13 @@ void T1T2T3(Cell& cell) {
   }
   std::cout << ", N = " << n << "\n";
   const std::string why = Why(f["t1"], f["t2"]);
-  cell.Claim("Waiting each time takes {} as long as waiting once.",
+  cell.Claim("Waiting each time takes longer than waiting once: {}.",
              Less(f["once"], f["each"], kClearly), why);
-  cell.Claim("Each time: the book's formula predicts {} the cost.",
+  cell.Claim("Each time: the book's formula predicts the cost: {}.",
              Predicts(f["N (t1 + t2 + t3)"], f["each"]), why);
-  cell.Claim("Once: the book's formula predicts {} the cost.",
+  cell.Claim("Once: the book's formula predicts the cost: {}.",
              Predicts(f["t1 + N t2 + t3"], f["once"]), why);
-  cell.Claim("Once: N max(t1, t2) + t3 predicts {} the cost.",
+  cell.Claim("Once: N max(t1, t2) + t3 predicts the cost: {}.",
              Predicts(f["N max(t1, t2) + t3"], f["once"]), why);
   JudgeLanguage(cell, f);
 }

@@ -92,10 +92,8 @@ void In2(Cell& cell) {
   std::cout << Say("  The tensors seem %s as fast as the host; they are %s.\n",
                    FormatFactor(gap.value.median),
                    FormatFactor(hardware.value.median));
-  cell.Claim(
-      "The clock showed a speed-up {} the real one: the front end returned "
-      "early.",
-      Less(hardware, gap, kClearly), WhyLate(tensors));
+  cell.Claim("The clock showed a larger speed-up than the real one: {}.",
+             Less(hardware, gap, kClearly), WhyLate(tensors));
 }
 // %%
 D2L_CELL("004/In2", In2);
@@ -126,15 +124,13 @@ void In4(Cell& cell) {
   CheckSquare(cell, "a @ a", last.first, last.second, 1e-3);
 
   const Judgement left = Less(enqueued.enqueue, enqueued.completion, kClearly);
-  cell.Claim("With Synchronize the clock shows {} what it shows without.",
+  cell.Claim("With Synchronize the clock shows more than without: {}.",
              Less(enqueued.enqueue, done.enqueue, kClearly), WhyLate(enqueued));
   // The control: without Synchronize there is something left to wait for.
-  cell.Claim(
-      "With Synchronize the clock shows {} the true cost: nothing is left to "
-      "wait for.",
-      Both(AboutEqual(done.enqueue, done.completion, kClearly), left,
-           "without Synchronize"),
-      WhyLate(enqueued));
+  cell.Claim("With Synchronize the clock shows the true cost: {}.",
+             Both(AboutEqual(done.enqueue, done.completion, kClearly), left,
+                  "without Synchronize"),
+             WhyLate(enqueued));
 }
 // %%
 D2L_CELL("004/In4", In4);
@@ -219,12 +215,12 @@ void In5(Cell& cell) {
        {"c beside b", {device}, [&] { BThenC(small, two, false); }},
        {"c depends on b", {device}, [&] { BThenC(small, two, true); }}});
   const Timing& behind = t["print behind a @ a"];
-  cell.Claim("Behind a product, the work takes {} as long as the statements.",
+  cell.Claim("Behind a product, the work takes longer than the statements: {}.",
              Less(behind.enqueue, behind.completion, kClearly),
              WhyLate(behind));
-  cell.Claim("Printing takes {} as long behind a product: it waits.",
+  cell.Claim("Printing takes longer behind a product: {}.",
              Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
-  cell.Claim("Two chains take {} as long if the second depends on the first.",
+  cell.Claim("Two chains take longer if the second depends on the first: {}.",
              Given(Faster(t["c beside b"], t["b, c on one stream"], kClearly),
                    Faster(t["c beside b"], t["c depends on b"], kClearly),
                    "independent chains gain"),
@@ -268,15 +264,12 @@ void JudgeSteps(Cell& cell, const Timings& t, std::int64_t left, int n) {
   const Timing& at_end = t["Synchronize at the end"];
   const Judgement early = Less(at_end.enqueue, at_end.completion, kClearly);
   // The control: without launch blocking something is left to do.
+  cell.Claim("With launch blocking the calls take the whole time: {}.",
+             Both(AboutEqual(blocking.enqueue, blocking.completion, kClearly),
+                  early, "without launch blocking"),
+             WhyLate(at_end));
   cell.Claim(
-      "With launch blocking, the calls take {} the whole time: every step is "
-      "finished before the next.",
-      Both(AboutEqual(blocking.enqueue, blocking.completion, kClearly), early,
-           "without launch blocking"),
-      WhyLate(at_end));
-  cell.Claim(
-      "With Synchronize at the end, the calls take {} the whole time: every "
-      "step is finished before the next.",
+      "With one Synchronize at the end the calls take the whole time: {}.",
       AboutEqual(at_end.enqueue, at_end.completion, kClearly),
       Say("When Synchronize is called, %d of %d additions are in the queue: it "
           "waits once, for all of them.",
@@ -355,12 +348,12 @@ void Barriers(Cell& cell) {
   cell.PrintTimes(t);
   CheckSquare(cell, "b", a, b, 1e-4);
   cell.CheckClose("c", ToVector<float>(c), ToVector<float>(b), 0);
-  cell.Claim("For b alone waitall takes {} as long as wait_to_read.",
+  cell.Claim("For b alone waitall takes as long as wait_to_read: {}.",
              AboutEqual(t["b, waitall"].completion,
                         t["b, wait_to_read"].completion, kClearly),
              Say("b is all that the device has to do: the repeats were "
                  "disturbed."));
-  cell.Claim("With more behind b, waitall takes {} as long.",
+  cell.Claim("With more behind b, waitall takes longer: {}.",
              Faster(t["more behind b, wait_to_read"],
                     t["more behind b, waitall"], kClearly),
              WhyLate(t["more behind b, waitall"]));
@@ -405,9 +398,8 @@ void Blockers(Cell& cell) {
     const Timings t = cell.TimeInterleaved(
         {{Worded("%s behind it", Phrase(name)), {device}, product, read},
          {Worded("%s after it", Phrase(name)), {device}, done, read}});
-    cell.Claim(
-        Worded("%s takes {} as long behind a product: it waits.", Phrase(name)),
-        Less(t[1].wait, t[0].wait, 2), WhyLate(t[0]));
+    cell.Claim(Worded("%s takes longer behind a product: {}.", Phrase(name)),
+               Less(t[1].wait, t[0].wait, 2), WhyLate(t[0]));
   }
   cell.Check(Item(s) > 0, "s is positive");
 
@@ -421,7 +413,7 @@ void Blockers(Cell& cell) {
   cell.CheckClose("sums", std::vector<double>{each, on_device},
                   std::vector<double>{4.5 * reads, 4.5 * reads}, 0);
   cell.Claim(
-      "Reading each value takes {} as long as summing on the device.",
+      "Reading each value takes longer than summing on the device: {}.",
       Faster(sums["a sum on the device"], sums["a read for each"], kClearly),
       Say("Summing takes a second operation for each value, which here takes "
           "as long as a read."));

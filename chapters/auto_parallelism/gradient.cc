@@ -83,9 +83,9 @@ void Graph(Cell& cell) {
   // FollowsTheData: chapters/auto_parallelism/schedule.h
   const Judgement schedule = FollowsTheData(run.graph);
   cell.Check(EarlyStarts(run.graph) == 0, schedule.evidence);
-  cell.Claim("{} operations began before their inputs were there.", schedule,
+  cell.Claim("No operation began before its inputs were there: {}.", schedule,
              Say("An operation did not wait for what it reads or overwrites."));
-  cell.Claim("The gradient is {} as fast on two devices.",
+  cell.Claim("The gradient is faster on two devices: {}.",
              Faster(t["on two"], t["on one device"], kGain),
              OneDeviceOr(AtWork(timeline)));
 }

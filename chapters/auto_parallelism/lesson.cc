@@ -32,7 +32,7 @@ void In2(Cell& cell) {
   std::cout << Say("  GPU1 is %s, GPU2 is %s.\n", First().ToString(),
                    Second().ToString());
   const int count = static_cast<int>(Devices().size());
-  cell.Claim("Devices: {}.",
+  cell.Claim("There are two devices: {}.",
              Counted(count >= 2, "needs 2", std::to_string(count)),
              OneDeviceOr(""));
 }
@@ -123,7 +123,7 @@ void In6(Cell& cell) {
       "  That clock was read with %d of GPU2's %d products left.\n", left,
       p.count);
   cell.Claim(
-      "GPU2 takes {} as long as the clock shows after a wait for GPU1.",
+      "GPU2 takes longer than the clock shows after a wait for GPU1: {}.",
       Faster(t["GPU2, waiting for GPU1"], t["GPU2"], kGain),
       OneDeviceOr(Say("The clock was read with %d of GPU2's %d products left.",
                       left, p.count)));
@@ -189,7 +189,7 @@ void In7(Cell& cell) {
   cell.PrintTimes(t);
   CheckSquares(cell, p.x1, p.x2, y);
   const Judgement gain = Faster(t[2], t[0], kGain);
-  cell.Claim("Two devices are {} as fast as one after the other.", gain,
+  cell.Claim("Two devices are faster than one after the other: {}.", gain,
              WhyNoGain(2 * requests, t[2]));
   ClaimHeldUp(cell, t, gain, calls, requests);
   cell.Show(
@@ -229,7 +229,7 @@ void Mm4000(Cell& cell) {
   const Timing& both = t["GPU1 & GPU2"];
   const Figure sum = PerRepeat("GPU1 + GPU2", "s", t["GPU1"].completion,
                                t["GPU2"].completion, std::plus<double>());
-  cell.Claim("Both together are {} as fast as one after the other.",
+  cell.Claim("Both together are faster than one after the other: {}.",
              Less(both.completion, sum, kGain),
              WhyNoGain(both.enqueue.value.median, both));
 }
@@ -267,7 +267,7 @@ void SizeSweep(Cell& cell) {
                      FormatFactor(sweep.back().ratio.value.median));
     why = WhyNoGain(two.enqueue.value.median, two);
   }
-  cell.Claim("Two devices are surely faster from {} on.",
+  cell.Claim("Two devices are reliably faster from a size on: {}.",
              SureFrom("n", sweep, kGain), why);
 }
 // %%

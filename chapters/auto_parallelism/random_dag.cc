@@ -183,12 +183,10 @@ void RandomDag(Cell& cell) {
   cell.ShowIfVerbose(DrawGraph(run.graph, "one more, of 8 operations"));
   const Judgement equal = on_streams.AllEqual(on_streams.Crossings());
   cell.Check(equal.verdict == Verdict::kHolds, equal.evidence);
-  cell.Claim("{} values differ from those of one stream.", equal,
+  cell.Claim("No value differs from that of one stream: {}.", equal,
              Say("An operation did not wait for what it reads or overwrites."));
-  cell.Claim(
-      "With launch blocking, {} values differ: asynchrony is invisible to the "
-      "caller.",
-      blocking.AllEqual(Say("both on one stream")));
+  cell.Claim("With launch blocking no value differs: {}.",
+             blocking.AllEqual(Say("both on one stream")));
 }
 // %%
 D2L_CELL("d2l/random-dag", RandomDag);

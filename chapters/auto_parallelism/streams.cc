@@ -103,11 +103,11 @@ void Overlap(Cell& cell) {
   CheckCopies(cell, p, p.pageable, pageable);
 
   const Judgement gain = Faster(t["two streams"], t["one stream"], kGain);
-  cell.Claim("Two streams are {} as fast as one.", gain,
+  cell.Claim("Two streams are faster than one: {}.", gain,
              WhyNoCopyBeside(device, t["products alone"], t["copies alone"]));
   const Figure speedup =
       Speedup(cell, t["two streams, pageable"], t["one stream, pageable"]);
-  cell.Claim("To pageable memory they are {} as fast: each call waits.",
+  cell.Claim("To pageable memory two streams gain nothing: {}.",
              Given(gain, Below(speedup, kGain), "to pinned memory"),
              CallsTake(t["two streams, pageable"], t["two streams"]));
 }
@@ -151,10 +151,10 @@ void Streams(Cell& cell) {
   const Judgement overlap =
       Given(cores, Faster(t["small, four"], t["small, one stream"], kGain),
             "the device");
-  cell.Claim("Small products are {} as fast on four streams: they overlap.",
-             overlap, WhyNoOverlap(device, t["small, four"]));
+  cell.Claim("Small products are faster on four streams: {}.", overlap,
+             WhyNoOverlap(device, t["small, four"]));
   cell.Claim(
-      "Large ones are {} as fast on four: one fills the device.",
+      "Large products gain nothing from four streams: {}.",
       Given(
           cores.verdict == Verdict::kHolds ? overlap : cores,
           Below(Speedup(cell, t["large, four"], t["large, one stream"]), 1.25),

@@ -123,8 +123,8 @@ void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
           : Say("Its calls for %s took %s; for %s of these it waited for room.",
                 First().ToString(), FormatDuration(Summarize(repeats).median),
                 FormatDuration(held_up.value.median));
-  cell.Claim(Worded("The notebook's order loses {} of the possible gain: the "
-                    "front end waited for room in %s's queue.",
+  cell.Claim(Worded("The notebook's order loses a part of the gain, by waiting "
+                    "for room in %s's queue: {}.",
                     First().ToString()),
              Given(gain, Above(lost, 10), "enqueued in turn"),
              OneDeviceOr(fact));

@@ -83,11 +83,9 @@ void JudgeReading(Cell& cell, const std::vector<Tensor>& abcd) {
     ir::Trace(program, abcd, {"fancy_func"});
   } catch (const std::logic_error&) {  // while it is traced, e has no value
   }
-  cell.Claim(
-      "Statement by statement, {} intermediate results can be read: easier to "
-      "debug.",
-      Counted(by_statements == 2 && read == 0, Say("compiled: %d", read),
-              absl::StrCat(by_statements)));
+  cell.Claim("Statement by statement, intermediate results can be read: {}.",
+             Counted(by_statements == 2 && read == 0, Say("compiled: %d", read),
+                     absl::StrCat(by_statements)));
 }
 
 // Prints and judges the costs of the statements and of the program.
@@ -122,15 +120,15 @@ void JudgeFusion(Cell& cell, Device device, const Timings& t, int calls) {
       ir::CountOperations(ir::Trace(FancyFunc, large, {"fancy_func"}));
   const int left = ir::CountOperations(whole);
   cell.Claim(
-      "Statement by statement, {} operations are enqueued; one would do.",
+      "Statement by statement, more operations are enqueued than one: {}.",
       Counted(enqueued == 3 && left == 1, Say("compiled: %d", left),
               absl::StrCat(enqueued)),
       Say("The compiled program has as many."));
-  cell.Claim("The compiled program is {} as fast.",
+  cell.Claim("The compiled program is faster: {}.",
              Faster(t["compiled"], t["statement by statement"], 1.1),
              Say("A call takes %s statement by statement, and %s compiled.",
                  Each(t[0].completion, calls), Each(t[1].completion, calls)));
-  cell.Claim("Keeping e and f takes {} the memory of the compiled program.",
+  cell.Claim("Keeping e and f takes more memory than the compiled program: {}.",
              Less(fused, eager, kClearly),
              Say("The compiled program kept them as well."));
 }
@@ -203,8 +201,8 @@ void PrintFrameworks() {
 // Claims what the compiler leaves of the program, and how fast that is.
 void ClaimOptimised(Cell& cell, const Judgement& left, const Judgement& faster,
                     const std::string& because) {
-  cell.Claim("-O2 leaves {} instructions.", left, because);
-  cell.Claim("With -O2 the program runs {} as fast as with -O0.", faster,
+  cell.Claim("-O2 leaves hardly any instructions: {}.", left, because);
+  cell.Claim("With -O2 the program is faster than with -O0: {}.", faster,
              because);
 }
 
@@ -255,7 +253,7 @@ void JudgeTraced(Cell& cell) {
   cell.Check(Item(ir::Run(program, {})[0]) == 10, "the traced program");
   const int left = ir::CountOperations(program);
   cell.Claim(
-      "The passes leave {} of the traced program's operations.",
+      "The passes leave none of the traced program's operations: {}.",
       Counted(left == 0, Say("as traced: %d", traced), absl::StrCat(left)),
       Say("The program above has them: no pass could compute them "
           "before it runs."));
@@ -298,17 +296,19 @@ std::vector<Tensor> Chain(int operations, const std::vector<Tensor>& in) {
 // figures: by length; one by one, in strips, and as generated C++ if possible.
 void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
                  const std::string& no_cpp) {
-  cell.Claim("One by one, twenty operations take {} as long as one.",
-             Less(figures[1][0], figures[20][0], 5),
-             Say("An operation costs more than reading and writing memory."));
-  const Figure &first = figures[1].back(), &last = figures[20].back();
-  cell.Claim(Worded("Fused, as %s, twenty operations take {} as long as one.",
-                    Phrase(no_cpp.empty() ? "generated C++" : "strips")),
-             AboutEqual(last, first, 2),
-             Say("Arithmetic in the cache is not free: %s for 19 more.",
-                 FormatDuration(last.value.median - first.value.median)));
   cell.Claim(
-      "Ten operations, in strips, are {} as fast as one by one.",
+      "One by one, twenty operations take many times as long as one: {}.",
+      Less(figures[1][0], figures[20][0], 5),
+      Say("An operation costs more than reading and writing memory."));
+  const Figure &first = figures[1].back(), &last = figures[20].back();
+  cell.Claim(
+      Worded("Fused, as %s, twenty operations take about as long as one: {}.",
+             Phrase(no_cpp.empty() ? "generated C++" : "strips")),
+      AboutEqual(last, first, 2),
+      Say("Arithmetic in the cache is not free: %s for 19 more.",
+          FormatDuration(last.value.median - first.value.median)));
+  cell.Claim(
+      "Ten operations are faster in strips than one by one: {}.",
       Less(figures[10][1], figures[10][0], 2),
       Say("Their arithmetic takes longer than reading and writing memory."));
 }
@@ -432,13 +432,15 @@ void BreakEven(Cell& cell) {
                   1000)
           : Judgement{Verdict::kInconclusive, "?", Say("not measured")};
 
-  cell.Claim("Tracing and all passes of the network take {}.",
+  cell.Claim("Tracing and all passes of the network take less than 1 ms: {}.",
              Below(compiling, 1e-3), Say("The passes take most of it."));
-  cell.Claim("8 wide, tracing has paid after {}.", Below(narrow, 1000),
-             Say("A call saves too little."));
-  cell.Claim("The C++ compiler has paid after {} of the chain.", compiler_pays,
-             no_cpp.empty() ? Say("A call saves too little.")
-                            : Say("No generated C++: %s.", no_cpp));
+  cell.Claim("8 wide, tracing has paid within a thousand calls: {}.",
+             Below(narrow, 1000), Say("A call saves too little."));
+  cell.Claim(
+      "The C++ compiler of the chain has paid within a thousand calls: {}.",
+      compiler_pays,
+      no_cpp.empty() ? Say("A call saves too little.")
+                     : Say("No generated C++: %s.", no_cpp));
 }
 // %%
 D2L_CELL("d2l/break-even", BreakEven);

@@ -72,11 +72,11 @@ void MlpProgram(Cell& cell) {
   cell.ShowIfVerbose(DrawGraph(ir::ToProgramGraph(compiled.graph().main()),
                                "after the passes"));
   const ir::PassReport &first = passes.front(), &last = passes.back();
-  cell.Claim("The program has {} operations, fewer than it was written with.",
+  cell.Claim("The program has fewer operations than it was written with: {}.",
              Counted(last.operations < first.operations,
                      Say("as written: %d", first.operations),
                      absl::StrCat(last.operations)));
-  cell.Claim("Its intermediate results take {}, less than as written.",
+  cell.Claim("Its intermediate results take less memory than as written: {}.",
              Counted(last.peak_bytes < first.peak_bytes,
                      Say("as written: %s", FormatBytes(first.peak_bytes)),
                      FormatBytes(last.peak_bytes)));
@@ -108,12 +108,12 @@ void JudgeNetwork(Cell& cell, const Timings& t, int operations, int calls) {
                   return std::max(operations * enqueueing, computing);
                 }));
   cell.Claim(
-      "Compiled, the network is {} as fast.",
+      "Compiled, the network is faster: {}.",
       Faster(t["compiled"], without, 1.05),
       Say("The products alone take %.0f %% of its time, and no compiler makes "
           "them faster.",
           100 * arithmetic.value.median / without.completion.value.median));
-  cell.Claim("max(operations * enqueueing, products) predicts {} its time.",
+  cell.Claim("max(operations * enqueueing, products) predicts its time: {}.",
              AboutEqual(predicted, without.completion, 1.5),
              Say("Enqueueing each of %d operations takes %s, the products take "
                  "%s: neither hides the other.",
@@ -191,8 +191,8 @@ void WidthSweep(Cell& cell) {
   const std::string why = Say("The gain is %s at width 8 and %s at 512.",
                               FormatFactor(gains.front().value.median),
                               FormatFactor(gains.back().value.median));
-  cell.Claim("8 wide, the compiled network is {} as fast.", narrowest, why);
-  cell.Claim("8 wide, compiling gains {} as much as 512 wide.",
+  cell.Claim("8 wide, the compiled network is faster: {}.", narrowest, why);
+  cell.Claim("Compiling gains more 8 wide than 512 wide: {}.",
              Less(gains.back(), gains.front(), kClearly), why);
 }
 // %%
@@ -272,7 +272,7 @@ void HybridizeSave(Cell& cell) {
         equal += got[i] == expected[i];
     }
   }
-  cell.Claim("{} numbers that another binary computes are the network's.",
+  cell.Claim("The numbers that another binary computes are the network's: {}.",
              Counted(equal == 2, "bit for bit", Say("%d of %d", equal, 2)),
              other.failure.empty()
                  ? Say("It has run on another kind of device.")
@@ -329,11 +329,12 @@ void ThreeSurprises(Cell& cell) {
     std::cout << Wrap(error.what(), "  ");
   }
   cell.Claim(
-      "Of three calls {} printed: the later ones run the program.",
+      "Of three calls only one printed: {}.",
       Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));
-  cell.Claim("{} read in Forward was refused, and its line named.",
-             Counted(refused, "a std::logic_error", refused ? "A" : "No"));
-  cell.Claim("A changed flag changes {} outputs of the program: it is frozen.",
+  cell.Claim("The read in Forward was refused, and its line named: {}.",
+             Counted(refused, "a std::logic_error",
+                     refused ? Say("%d of %d", 1, 1) : Say("%d of %d", 0, 1)));
+  cell.Claim("A changed flag changes no output of the program: {}.",
              Counted(frozen == first && eager != first,
                      "2 of 2 statement by statement",
                      frozen == first ? "0 of 2" : "2 of 2"));

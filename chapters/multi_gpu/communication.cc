@@ -111,8 +111,8 @@ std::vector<std::vector<double>> PrintSplits(
   const SplitNet whole = net();
   std::vector<std::vector<double>> moves;
   std::cout << "  " << Padded("", 17) << Padded("a step", -9)
-            << Padded("moved", -10) << Padded("at 4096", -9)
-            << Padded("weights", -10) << Padded("besides", -10)
+            << Padded("at 256", -10) << Padded("at 4096", -9)
+            << Padded("weights", -10) << Padded("the rest", -10)
             << Padded("formula", -10) << "\n";
   for (std::size_t i = 0; i < splits.size(); ++i) {
     const Split& split = splits[i];
@@ -204,7 +204,7 @@ void ThreeSplits(Cell& cell) {
   }
   const std::vector<double>&data = moves[4], &next = moves[least];
   cell.Claim(
-      "At batch 256 data parallelism moves {} as much as the next best.",
+      "At batch 256 data parallelism moves less than the next best: {}.",
       OnSeveral(
           Counted(data[0] < next[0],
                   Say("%s against %s, %s", FormatBytes(data[0]),
@@ -214,13 +214,13 @@ void ThreeSplits(Cell& cell) {
           "It moves all weights there and back, whatever the batch; it is the "
           "least from batch %.0f on.",
           EqualFrom(data, next))));
-  cell.Claim("Data parallelism is {} as fast as the next best.",
+  cell.Claim("Data parallelism is faster than the next best: {}.",
              Faster(t[4], t[fast], 1.05),
              OneDeviceOr(Say(
                  "Next best is %s, which moves %s; data parallelism moves %s.",
                  t[fast].completion.label.shown, FormatBytes(moves[fast][0]),
                  FormatBytes(data[0]))));
-  cell.Claim("Micro-batches make the pipeline {} as fast.",
+  cell.Claim("With micro-batches the pipeline is faster: {}.",
              Faster(t[2], t[1], 1.1),
              OneDeviceOr(Say("With 4 parts its calls take %s of %s.",
                              Median(t[2].enqueue), Median(t[2]))));
@@ -267,11 +267,10 @@ void AllReduceCell(Cell& cell) {
   };
   cell.Check(right == static_cast<int>(n), "the sum is everywhere");
   cell.Check(ToVector<std::int64_t>(shards[0])[0] == 0, "the first shard");
-  cell.Claim("The book's first allreduce leaves the sum on {}.",
+  cell.Claim("The book's first allreduce leaves the sum on one device: {}.",
              Counted(right_first == 1, "1 expected", of_devices(right_first)));
-  cell.Claim(
-      "Written into its memory, the sum is on {}.",
-      Counted(right == static_cast<int>(n), "needs all", of_devices(right)));
+  cell.Claim("Written into its memory, the sum is on all devices: {}.",
+             Counted(right == static_cast<int>(n), "needs all", of_devices(right)));
 }
 
 // %% d2l/overlap-link
@@ -314,7 +313,7 @@ void OverlapLink(Cell& cell) {
                "the same parameters, bit for bit");
   }
   const std::string at_end = Median(t[0]), overlapped = Median(t[1]);
-  cell.Claim("In one machine's memory, overlapping is {} as fast.",
+  cell.Claim("In one machine's memory, overlapping is faster: {}.",
              OnSeveral(Faster(t[1], t[0], 1.1)),
              OneDeviceOr(OnCpus() ? Say("A step takes %s at the end, %s "
                                         "overlapped: the sums are work for the "
@@ -323,7 +322,7 @@ void OverlapLink(Cell& cell) {
                                   : Say("A step takes %s at the end, %s "
                                         "overlapped.",
                                         at_end, overlapped)));
-  cell.Claim("Over the emulated link, overlapping is {} as fast.",
+  cell.Claim("Over the emulated link, overlapping is faster: {}.",
              OnSeveral(Faster(t[3], t[2], 1.1)),
              OneDeviceOr(Say(
                  "A step takes %s at the end, %s overlapped; without the link "
@@ -372,14 +371,14 @@ void ParameterServer(Cell& cell) {
                      moved)
                : Say("Both move %s in all.", moved);
   cell.Claim(
-      "{} of the book's figures are those of the simulation.",
+      "The simulation agrees with the book's figures: {}.",
       Counted(equal == 4, "needs 4", Say("%d of %d", equal, 4)),
       Say("In the ring each of n devices sends 2 (n - 1) times the n-th part: "
           "5.19 ms. The book's 5.93 ms leaves out (n - 1) / n."));
-  cell.Claim("Shared among the devices, the adding is {} as fast as on one.",
+  cell.Claim("Shared among the devices, the adding is faster than on one: {}.",
              OnSeveral(Faster(t["split"], t["star"], 1.1)), OneDeviceOr(both));
   cell.Claim(
-      "The ring is {} as fast as the split.",
+      "The ring is faster than the split: {}.",
       OnSeveral(Faster(t["ring"], t["split"], 1.05)),
       OneDeviceOr(Say("The ring takes %d rounds, the split 2.", 2 * others)));
 }
@@ -427,8 +426,9 @@ void KeyValueStore(Cell& cell) {
     equal += ToVector<float>(weights[i]) == ToVector<float>(weights[0]) ? 1 : 0;
   }
   std::cout << "  " << Padded("alone:", 10) << T(whole) << "\n";
-  cell.Claim("After 20 steps {} workers have the same weights, bit for bit.",
-             Counted(equal == n, "needs all", Say("%d of %d", equal, n)));
+  cell.Claim(
+      "After 20 steps all workers have the same weights, bit for bit: {}.",
+      Counted(equal == n, "needs all", Say("%d of %d", equal, n)));
 }
 // %%
 D2L_CELL("d2l/key-value-store", KeyValueStore);

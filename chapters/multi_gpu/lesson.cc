@@ -189,12 +189,11 @@ void In11(Cell& cell) {
              Counted(all.devices().size() == Devices().size(),
                      Say("there are %d", Devices().size()),
                      absl::StrCat(all.devices().size())));
-  cell.Claim(
-      "With one index in device_ids, DataParallel uses {} of the devices.",
-      Counted(restricted.devices().size() == 1 &&
-                  restricted.devices()[0] == Devices()[last].device,
-              Devices()[last].device.ToString(),
-              absl::StrCat(restricted.devices().size())));
+  cell.Claim("With one index in device_ids, DataParallel uses one device: {}.",
+             Counted(restricted.devices().size() == 1 &&
+                         restricted.devices()[0] == Devices()[last].device,
+                     Devices()[last].device.ToString(),
+                     absl::StrCat(restricted.devices().size())));
 }
 // %%
 D2L_CELL("000/In11", In11);
@@ -230,11 +229,9 @@ void C12(Cell& cell) {
   for (const auto& [name, tensor] : nn::StateDict(net)) {
     known += static_cast<int>(names.count(name));
   }
-  cell.Claim(
-      "Wrapping changed the structure: the unwrapped model has {} of the two "
-      "saved names.",
-      Counted(!loaded.ok() && known == 0, "loading needs both",
-              absl::StrCat(known)));
+  cell.Claim("The unwrapped model has none of the two saved names: {}.",
+             Counted(!loaded.ok() && known == 0, "loading needs both",
+                     absl::StrCat(known)));
 }
 // %%
 D2L_CELL("001/c12", C12);
@@ -253,7 +250,7 @@ void C13(Cell& cell) {
     std::cout << "  " << name << ": " << tensor.Describe() << "\n";
   }
   const int equal = EqualParameters(net, new_net);
-  cell.Claim("It loads: {} parameters are those of the wrapped model.",
+  cell.Claim("It loads, and the parameters are those of the wrapped model: {}.",
              Counted(loaded.ok() && equal == 2, BitForBitOr(loaded),
                      Say("%d of %d", equal, 2)));
 }
@@ -277,7 +274,7 @@ void C14(Cell& cell) {
   for (int i = 0; i < devices; ++i) {
     equal += EqualParameters(net.module(), new_net.replica(i));
   }
-  cell.Claim("It loads: {} parameters, on all devices, are those saved.",
+  cell.Claim("It loads, and the parameters on all devices are those saved: {}.",
              Counted(loaded.ok() && equal == 2 * devices, BitForBitOr(loaded),
                      Say("%d of %d", equal, 2 * devices)));
 }

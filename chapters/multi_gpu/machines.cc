@@ -184,8 +184,8 @@ void ShowNothing(Cell& cell, const absl::Status& why) {
   cell.Claim("Between processes sums have the bits of one process.", none,
              because);
   cell.Claim("Between processes the split takes longer.", none, because);
-  cell.Claim("Told the link, the simulator says what the split takes.", none,
-             because);
+  cell.Claim("Given the link's speed, the simulator predicts the split's time.",
+             none, because);
 }
 
 }  // namespace
@@ -221,24 +221,26 @@ void Networks(Cell& cell) {
   // The rings use one way of all cables, so half of what they carry.
   const double bound = 2 * LowerBound(cube, both, kArray);
   const auto right = RunInFreshProcess(kNetworksProbe, {}).value();
-  cell.Claim("One ring takes {} as long as two on the NVLinks of a DGX-1.",
+  cell.Claim("On the NVLinks of a DGX-1 one ring takes longer than two: {}.",
              Ratio(one, two, one > 1.4 * two && two < 1.01 * bound));
-  cell.Claim("A ring that crosses the PCIe tree at each step takes {} as long.",
+  cell.Claim("A ring that crosses the PCIe tree at each step takes longer: {}.",
              Ratio(across, along,
                    across > 2 * along &&
                        Equal(Topology::PcieSwitch(8, 16e9), ring, zigzag)));
   cell.Claim(
-      "A ring across machines takes {} as long as the book's seven steps.",
+      "A ring across machines takes longer than the book's seven steps: {}.",
       Ratio(dealt, steps,
             dealt > 4 * steps && Equal(Topology::NvSwitch(64, 12.5e9),
                                        RingAcross(8, 8), Hierarchy(8, 8))));
   cell.Claim(
-      Worded("%d workers with as many servers take {} as long as 4.", gpus),
+      Worded("%d workers with as many servers take no longer than 4: {}.",
+             gpus),
       Ratio(many, few, many < 1.01 * few && many_by_1 > gpus / 5 * few_by_1));
-  cell.Claim("Run on 4 virtual devices, {} have the sum, bit for bit.",
-             Counted(right[0] == 10 && right[1] == 0,
-                     Say("without the copies %.0f", right[1]),
-                     Say("%.0f of 10", right[0])));
+  cell.Claim(
+      "Run on 4 virtual devices, all schedules give the sum, bit for bit: {}.",
+      Counted(right[0] == 10 && right[1] == 0,
+              Say("without the copies %.0f", right[1]),
+              Say("%.0f of 10", right[0])));
 }
 // %%
 D2L_CELL("d2l/networks", Networks);
@@ -289,12 +291,12 @@ void SeveralMachines(Cell& cell) {
              Counted(returned->front() == 3, "needs 3",
                      Say("%.0f of 3 algorithms", returned->front())));
   cell.Claim(
-      "Between processes the split takes {} as long.",
+      "Between processes the split takes longer: {}.",
       OnSeveral(Less(one[1].completion, measured[1], kClearly)),
       OneDeviceOr(Say("Both copy within one memory, MPI by way of a part of it "
                       "that the processes share.")));
   cell.Claim(
-      "Told the link, the simulator says {} of what the split takes.",
+      "Given the link's speed, the simulator predicts the split's time: {}.",
       AboutEqual(simulated[1], measured[1], 1.25),
       Say("Star's transfers take turns. The split's share cores and memory."));
 }

@@ -148,7 +148,7 @@ void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
   const std::string fits =
       TrainWithin(bound, net, devices, Shard::kGradients, batch);
   if (!refusal.empty()) std::cout << Wrap(refusal, "  ");
-  cell.Claim("It does not fit whole, and trains sharded: in {} of the memory.",
+  cell.Claim("It does not fit whole, and trains sharded, with less memory: {}.",
              OnSeveral(Counted(!refusal.empty() && fits.empty(),
                                Say("%s a device, of which it has %s",
                                    FormatBytes(needs), FormatBytes(bound)),
@@ -161,12 +161,12 @@ void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
     off = std::max(off, cost.Off());
     equal += cost.losses == whole.losses ? 1 : 0;
   }
-  cell.Claim("{} have the same losses in 20 steps, bit for bit.",
+  cell.Claim("All have the same losses in 20 steps, bit for bit: {}.",
              Counted(equal == 3, Say("needs all"), Say("%d of %d", equal, 3)));
-  cell.Claim("The formula is {} off at most.",
+  cell.Claim("The formula is right to a few percent: {}.",
              Counted(off <= 0.05, Say("needs 5 %% or less"),
                      absl::StrFormat("%.1f %%", 100 * off)));
-  cell.Claim("With both sharded a step moves {} as many bytes.",
+  cell.Claim("With both sharded a step moves no more bytes: {}.",
              OnSeveral(Counted(
                  sharded.moved < 1.05 * whole.moved,
                  Say("needs 1.05x or less; %s against %s",
@@ -241,12 +241,12 @@ void Recompute(Cell& cell) {
   const double kept = static_cast<double>(uses[0].activations);
   const double again = static_cast<double>(uses[1].activations);
   cell.Check(losses[0] == losses[1], "the losses, bit for bit");
-  cell.Claim("Between the passes it keeps {} of the activations.",
+  cell.Claim("Between the passes it keeps fewer activations: {}.",
              Counted(again < 0.7 * kept,
                      Say("%s against %s, of 4 parts' inputs and 8 layers'",
                          FormatBytes(again), FormatBytes(kept)),
                      FormatFactor(again / kept)));
-  cell.Claim("For that a step takes {} as long.",
+  cell.Claim("For that a step takes longer: {}.",
              Faster(t["kept"], t["computed again"], 1.05),
              Say("A forward pass more, of three, would be 1.33x; it takes %s "
                  "and %s.",

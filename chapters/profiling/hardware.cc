@@ -45,12 +45,13 @@ void KeepAlone(float& x) { asm volatile("" : D2L_FLOAT_REGISTER(x)); }
 void KeepBranch(std::int64_t& x) { asm volatile("" : "+r"(x)); }
 
 // %% d2l/hw-bandwidth
-// Adds up `burst` numbers side by side, then those of another place. Where that
-// is, is known only when the last sum is.
+// Adds to `sum` bursts of numbers that stand side by side. Where a burst begins
+// depends on the sum before it, so the CPU cannot load it early; where the
+// first one begins, on the sum of the last call, so that no call goes through
+// what the one before it has left in a cache.
 std::uint64_t SumBursts(const std::vector<std::uint64_t>& x, int burst,
-                        int count) {
+                        int count, std::uint64_t sum) {
   const std::uint64_t places = x.size() - burst + 1;
-  std::uint64_t sum = 1;
   for (int done = 0; done < count; done += burst) {
     const std::uint64_t* from = &x[(sum >> 32) * places >> 32];
     for (int i = 0; i < burst; ++i) sum += from[i];
@@ -156,26 +157,33 @@ void Bandwidth(Cell& cell) {
   const std::vector<std::uint64_t> cache = RandomWords(16 << 10);
   const int count = cell.BySize(1 << 12, 1 << 15, 1 << 16);
   std::vector<Timings> sweep;
-  std::uint64_t sum = 0;
+  std::uint64_t sum = 1;
+  const std::uint64_t next = SumBursts(memory, 1, 1, sum);
+  cell.Check(SumBursts(memory, 1, 1, next) - next != next - sum,
+             "a burst begins where the sum before it says");
   for (const int burst : {1, 8, 64, 512, 1024}) {  // the cache has 2048
     cell.At("numbers in a burst", burst);
     sweep.push_back(cell.TimeInterleaved(
-        {{"memory", {}, [&] { sum += SumBursts(memory, burst, count); }},
-         {"L1 cache", {}, [&] { sum += SumBursts(cache, burst, count); }}}));
+        {{"memory", {}, [&] { sum = SumBursts(memory, burst, count, sum); }},
+         {"L1 cache", {}, [&] {
+            sum = SumBursts(cache, burst, count, sum);
+          }}}));
     PrintAt(FormatBytes(burst * 8), sweep.back(), count);
   }
   cell.AtNoPlace();
   KeepValue(sum);
   const Timings &alone = sweep.front(), &burst = sweep.back();
-  cell.Claim("From memory a number alone takes {} as long as one in a burst.",
-             Both(Faster(burst["memory"], alone["memory"], 10),
-                  Faster(alone["L1 cache"], alone["memory"], kClearly),
-                  "alone, from memory / from the L1 cache"),
-             Say("A number takes %s alone and %s in a burst; from the L1 cache "
-                 "%s alone.",
-                 Each(alone["memory"].completion, count),
-                 Each(burst["memory"].completion, count),
-                 Each(alone["L1 cache"].completion, count)));
+  cell.Claim(
+      "From memory a number alone takes much longer than a number of a burst: "
+      "{}.",
+      Both(Faster(burst["memory"], alone["memory"], 10),
+           Faster(alone["L1 cache"], alone["memory"], kClearly),
+           "alone, from memory / from the L1 cache"),
+      Say("A number takes %s alone and %s in a burst; from the L1 cache "
+          "%s alone.",
+          Each(alone["memory"].completion, count),
+          Each(burst["memory"].completion, count),
+          Each(alone["L1 cache"].completion, count)));
 }
 // %%
 D2L_CELL("d2l/hw-bandwidth", Bandwidth);
@@ -202,7 +210,7 @@ void Chains(Cell& cell) {
     sweep.push_back(t[0]);
   }
   cell.AtNoPlace();
-  cell.Claim("Eight chains are {} as fast as one.",
+  cell.Claim("Eight chains are faster than one: {}.",
              Faster(sweep[3], sweep[0], 3),
              Say("In one chain a multiplication takes %s, in two %s, in four "
                  "%s: a core whose units are full gains no more.",
@@ -234,7 +242,7 @@ void Branches(Cell& cell) {
       RatioPerRepeat("random / sorted, none", t[3].completion, t[2].completion);
   const int half = static_cast<int>(random.size() / 2);
   cell.Claim(
-      "With a branch, random numbers take {} as long as sorted ones.",
+      "With a branch, random numbers take longer than sorted ones: {}.",
       Both(Faster(t[0], t[1], kClearly), Less(none, branch, kClearly),
            "than without a branch"),
       Say("The branch takes %s a number sorted, %s in random order.",
@@ -272,11 +280,11 @@ void FalseSharing(Cell& cell) {
   };
   const Timings &near = sweep.front(), &far = sweep.back();
   cell.Claim(
-      "In one cache line two threads count {} as long as in two.",
+      "In one cache line two threads take longer to count than in two: {}.",
       Given(Faster(far[0], far[1], 1.1),  // they run at the same time
             Both(Faster(far[0], near[0], 1.5),
-                 Less(gain(far), gain(near), kClearly), "than one thread does"),
-            "apart, one thread / two"),
+                 Less(gain(far), gain(near), kClearly), "control, one thread"),
+            "two cores, apart"),
       cpus.size() < 2
           ? Say("This process may use one core, so its threads take "
                 "turns.")
@@ -309,7 +317,7 @@ void Precision(Cell& cell) {
   cell.Check(limit + 1 == limit && limit - 1 != limit, "2^24 + 1 in float32");
   std::cout << Say("  2^24 + 1 - 2^24 is %g in float and %g in double.\n",
                    limit + 1 - limit, double{limit} + 1 - double{limit});
-  cell.Claim("Of 2^25 ones, added in order, a float counts {}.",
+  cell.Claim("Of 2^25 ones, added in order, a float counts only half: {}.",
              Both(Counted(in_order == limit, "stops at 2^24",
                           absl::StrFormat("%.0f", in_order)),
                   Counted(in_double == 2 * kExact && in_pairs == 2 * kExact,
@@ -319,7 +327,7 @@ void Precision(Cell& cell) {
   const int narrow = Accumulate<std::int8_t>(kProduct, kTerms);
   const int wide = Accumulate<std::int32_t>(kProduct, kTerms);
   cell.Claim(
-      "In 8 bits a thousand times 100 is {}.",
+      "In 8 bits a thousand times 100 is not 100000: {}.",
       Both(Counted(narrow != kProduct * kTerms, "not 100000",
                    absl::StrCat(narrow)),
            Counted(wide == kProduct * kTerms, "exact", absl::StrCat(wide)),
@@ -338,8 +346,10 @@ MakeHostWork Bursts(int burst) {
       word = word * 6364136223846793005 + 1442695040888963407;  // Knuth's
       number = word;
     }
-    return
-        [burst, x = std::move(x)] { KeepValue(SumBursts(x, burst, 1 << 12)); };
+    return [burst, x = std::move(x), sum = std::uint64_t{1}]() mutable {
+      sum = SumBursts(x, burst, 1 << 12, sum);
+      KeepValue(sum);
+    };
   };
 }
 

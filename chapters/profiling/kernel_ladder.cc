@@ -127,13 +127,13 @@ void KernelLadder(Cell& cell) {
     TimeOnGpu(cell, device);
   }
   const Figure &naive = sectors[0], &coalesced = sectors[1];
-  cell.Claim("Neighbours of different rows ask for {} as many sectors at once.",
+  cell.Claim("Neighbours of different rows ask for more sectors at once: {}.",
              Less(coalesced, naive, kClearly),
              Say("All in all they move %s, neighbours of one row %s.", bytes[0],
                  bytes[1]));
   cell.Claim(
-      "Tiles in registers do {} as many operations for each byte as "
-      "threads that read for themselves.",
+      "Tiles in registers do more operations for each byte than threads that "
+      "read for themselves: {}.",
       Both(Less(rates[1], rates[3], kClearly),
            Less(rates[2], rates[3], kClearly),
            Say("than tiles in shared memory alone")),

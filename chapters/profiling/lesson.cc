@@ -87,7 +87,7 @@ void QuietMachine(Cell& cell) {
   cell.CheckClose("x @ x.T", ToVector<float>(y),
                   HostSquare(ToVector<float>(x), n), 1e-3);
   cell.Claim(
-      Worded("Beside %d busy threads the products take {} as long.", threads),
+      Worded("Beside %d busy threads the products take longer: {}.", threads),
       Less(quiet, busy, kClearly),
       Say("On %s, %s%s", GetDeviceInfo(device).Describe(), Took(quiet, busy),
           load.warnings.empty() ? ""
@@ -189,7 +189,7 @@ void LargeOnTheDevice(Cell& cell) {
       RatioPerRepeat("host / device, 3x3", t["host, 3x3"].completion,
                      t["device, 3x3"].completion);
   cell.Claim(
-      Worded("With n = %d the device is {} as fast as the host.", n),
+      Worded("With n = %d the device is faster than the host: {}.", n),
       Both(Above(large, kClearly), Less(tiny, large, kClearly),
            "gain over 3x3"),
       Say("%s against one thread; with 3x3 it is %s as fast.",
@@ -274,7 +274,7 @@ void KernelRequests(Cell& cell) {
   };
   const Figure by_columns = per_request("a load by columns", columns);
   const Figure by_rows = per_request("a load by rows", rows);
-  cell.Claim("By rows a warp's load touches {} as many sectors.",
+  cell.Claim("By rows a warp's load touches more sectors: {}.",
              Less(by_columns, by_rows, kClearly));
 }
 // %%
@@ -333,7 +333,7 @@ void Roofline(Cell& cell) {
   const Figure thin_product =
       rate("thin product / addition", t["thin product"], 2);
   cell.Claim(
-      "A product does {} as many operations a second as an addition.",
+      "A product does more operations a second than an addition: {}.",
       Both(Above(product, kClearly), Less(thin_product, product, kClearly),
            Say("gain over a product of inner size 1")),
       PeaksOf(device).ToText(device.ToString()));

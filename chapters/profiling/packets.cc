@@ -111,10 +111,9 @@ void Loopback::Exchange(int bytes, int piece) {
 
 void ClaimBoth(Cell& cell, const Judgement& whole, const Judgement& pieces,
                const std::string& why) {
-  cell.Claim(
-      "64 KiB take {} as long as one byte, which are 65,536 times as many.",
-      whole, why);
-  cell.Claim("In pieces of 1 KiB, 64 KiB take {} as long as at once.", pieces,
+  cell.Claim("64 KiB take far less than 65,536 times as long as one byte: {}.",
+             whole, why);
+  cell.Claim("64 KiB take longer in pieces of 1 KiB than at once: {}.", pieces,
              why);
 }
 

@@ -149,7 +149,7 @@ void JudgeRepeats(Cell& cell, const std::vector<float>& x, int more) {
       cell.Report(Sampled("spread of 100", "host", "s", hundred));
   const Figure all = cell.Report(Sampled("spread of all", "host", "s", many));
   cell.Claim(
-      Worded("Runs of 100 products spread {} as much as runs of %d.", more),
+      Worded("Runs of 100 products spread more than runs of %d: {}.", more),
       Less(all, few, kClearly),
       Say("Runs of 100 spread by %s a product, runs of %d by %s.", Took(few),
           more, Took(all)));
@@ -171,14 +171,14 @@ void SmallOnTheHost(Cell& cell) {
 
   const ColdStart cold = MeasureColdStart(cell, "host", count);
   cell.Claim(
-      "The first run takes {} as long as the next.",
+      "The first run takes longer than the next: {}.",
       Less(cold.next_run, cold.first_run, kClearly),
       Say("The first product's %s are %.0f %% of the first "
           "run's %s.",
           Took(cold.first_call),
           100 * cold.first_call.value.median / cold.first_run.value.median,
           Took(cold.first_run)));
-  cell.Claim("The first product takes {} as long as a later one.",
+  cell.Claim("The first product takes longer than a later one: {}.",
              Less(cold.next_call, cold.first_call, kClearly),
              Took(cold.first_call, cold.next_call));
   JudgeRepeats(cell, x, count);
@@ -210,9 +210,9 @@ void SmallOnTheDevice(Cell& cell) {
       Say("A product took %s to enqueue and %s to compute; on the host, %s.",
           Each(runs.enqueueing, count), Each(runs.device, count),
           Each(t["host"].completion, count));
-  cell.Claim("All together takes {} as long as the device's own work.",
+  cell.Claim("All together takes longer than the device's own work: {}.",
              Less(runs.device, runs.total, kClearly), work);
-  cell.Claim("The device takes {} as long as the host.",
+  cell.Claim("The device takes longer than the host: {}.",
              Faster(t["host"], t["device"], kClearly), work);
 }
 // %%

@@ -82,7 +82,7 @@ void ReadBlocks(int file, std::int64_t bytes, int reads, int at_a_time) {
 
 void ClaimFaster(Cell& cell, const Judgement& judgement,
                  const std::string& why) {
-  cell.Claim("With eight reads at a time a disk is {} as fast as with one.",
+  cell.Claim("With eight reads at a time a disk is faster than with one: {}.",
              judgement, why);
 }
 

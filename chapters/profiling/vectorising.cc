@@ -144,7 +144,7 @@ void OneByOne(Cell& cell) {
   std::vector<float> expected = ToVector<float>(last.first);
   for (float& value : expected) value *= value;
   cell.CheckClose("x * x", ToVector<float>(last.second), expected, 0);
-  cell.Claim("The loop enqueues for {} as long as the device works.",
+  cell.Claim("The loop enqueues for longer than the device works: {}.",
              Less(runs.device, runs.enqueueing, kClearly),
              Say("An operation takes %s to enqueue, without waits for room in "
                  "the queue, and %s to compute on %s.",
@@ -175,11 +175,11 @@ void FalseVectorisation(Cell& cell) {
                Each(t[filled].completion, times * rows), Translated(filled));
   };
   cell.Claim(
-      "Filled on the host, as in the course, it takes {} as long as one by "
-      "one.",
+      "Filled on the host, as in the notebook, it takes longer than one by "
+      "one: {}.",
       Faster(t["one by one"], t["filled on the host"], kClearly),
       rows_cost("filled on the host"));
-  cell.Claim("Filled on the device it takes {} as long as one by one.",
+  cell.Claim("Filled on the device it takes longer than one by one: {}.",
              Faster(t["one by one"], t["filled on the device"], kClearly),
              rows_cost("filled on the device"));
 }
@@ -205,11 +205,11 @@ void Reuse(Cell& cell) {
   cell.Check(equal, "the loop and the stacked product are equal");
   const Judgement alone = Faster(t["stacked"], t["loop"], kClearly);
   cell.Claim(
-      "With copies to the host, stacking is {} as fast as the loop.",
+      "With copies to the host, stacking is faster than the loop: {}.",
       Both(Faster(t["stacked, to the host"], t["loop, to the host"], kClearly),
            alone, "without copies"),
       Say("Without them it is %s.", alone.number));
-  cell.Claim("Without them, stacking once is {} as fast as the loop.",
+  cell.Claim("Without them, stacking once is faster than the loop: {}.",
              Both(alone, Faster(t["stacked"], t["stacked anew each time"], 1),
                   "stacked anew"),
              Say("Stacked once %s, stacked anew %s, in a loop %s: "
@@ -268,14 +268,14 @@ void JudgeSizes(Cell& cell, Device device,
   std::vector<SweepPoint> ratios;
   for (const SizePoint& point : points) ratios.push_back(point.Ratio());
   cell.Claim(
-      Worded("At n = %d the device takes {} as long as the host.", small.n),
+      Worded("At n = %d the device takes longer than the host: {}.", small.n),
       Both(Less(small.host, small.device, kClearly),
            Less(ratios.front().ratio, ratios.back().ratio, kClearly),
            "gain at the largest n / gain here"),
       Say("A product takes %s on the host, %s on the device.",
           Each(small.host, small.count), Each(small.device, small.count)));
   cell.Claim(
-      "The device is surely faster than the host from {} on.",
+      "The device is reliably faster than the host from a size on: {}.",
       SureFrom("n", ratios, 1),
       Say("At n = %d a product takes %s on one thread of the host, "
           "%s on %s.",
@@ -315,10 +315,10 @@ void ThreeQuestions(Cell& cell) {
                &many = t["a loop over rows"].completion,
                &of_tensor = t["sum of a tensor"].completion,
                &of_list = t["sum of a list"].completion;
-  cell.Claim("One operation is {} as fast as a loop over the rows.",
+  cell.Claim("One operation is faster than a loop over the rows: {}.",
              Less(one, many, kClearly), Took(one, many));
   cell.Claim(
-      "A tensor is summed {} as fast as a list, which has to be stacked.",
+      "A tensor is summed faster than a list, which has to be stacked: {}.",
       Less(of_tensor, of_list, kClearly), Took(of_tensor, of_list));
 }
 // %%

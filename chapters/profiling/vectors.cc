@@ -157,13 +157,14 @@ void Vectors(Cell& cell) {
   cell.Check(std::count(y1.begin(), y1.end(), y1[0]) == kNumbers, "y");
   const Timings &one = sweep.front(), &wide = sweep.back();
   cell.Claim(
-      Worded("In the L1 cache vectors of %d are {} as fast as single numbers.",
-             widest),
+      Worded(
+          "In the L1 cache vectors of %d are faster than single numbers: {}.",
+          widest),
       Faster(wide["cache"], one["cache"], kClearly),
       Say("%s and %s; the widest vector here has %d numbers.",
           Took(wide["cache"]), Took(one["cache"]), widest));
   cell.Claim(
-      Worded("Memory takes {} as long as the L1 cache to feed vectors of %d.",
+      Worded("Memory takes longer than the L1 cache to feed vectors of %d: {}.",
              widest),
       Both(Faster(wide["cache"], wide["memory"], kClearly),
            Less(Wait(one), Wait(wide), kClearly), "than to feed single ones"),
@@ -225,7 +226,7 @@ void CacheStarvation(Cell& cell) {
       "  %d cores add up %s a second from memory, %s from caches.\n", cores,
       rate(little["memory"]), rate(little["cache"]));
   cell.Claim(
-      "A sum takes all cores {} as long from memory as from caches.",
+      "A sum takes all cores longer from memory than from caches: {}.",
       Both(Faster(little["cache"], little["memory"], kClearly),
            Less(Wait(much), Wait(little), kClearly), "than with 64 operations"),
       Say("With 64 operations for each number the memory takes %s, the "

@@ -24,7 +24,7 @@ void Add(Cell& cell) {
   cell.PrintTimes(t);
   cell.CheckClose("y", ToVector<float>(y), std::vector<float>(n, 2), 0);
   const Timing& sum = t["x + 1"];
-  cell.Claim("The sum takes {} as long as the call that enqueues it.",
+  cell.Claim("The sum takes longer than the call that enqueues it: {}.",
              Less(sum.enqueue, sum.completion, 1.3),
              Say("Enqueueing an operation takes as long as this one."));
 }

@@ -262,15 +262,14 @@ void ProductLadder(Cell& cell) {
                           of["blocks"].completion);
   };
   cell.Claim(
-      Worded("With n = %d blocks make the product {} as fast as three loops.",
-             large),
+      Worded("With n = %d blocks are faster than three loops: {}.", large),
       Both(Faster(t["blocks"], t["three loops"], kClearly),
            Less(gain("gain in the cache", in_cache), gain("gain", t)),
            Say("than with n = %d, whose b fits the L1 cache", small)),
       Say("%s and %s; b has %s, the L1 cache %s.", Took(t["blocks"]),
           Took(t["three loops"]), FormatBytes(4L * large * large),
           FormatBytes(CacheBytes(1).value_or(0))));
-  cell.Claim("Vectors make the same tiles {} as fast.",
+  cell.Claim("With vectors the same tiles are faster: {}.",
              Faster(t["vectors"], t["packed tiles"], kClearly),
              Say("%s and %s.", Took(t["vectors"]), Took(t["packed tiles"])));
 }

@@ -33,7 +33,7 @@ ABSL_FLAG(std::string, size, "course",
           "own sizes) or large (for a fast GPU).\n"
           "Example: --size=small");
 ABSL_FLAG(std::string, cell, "",
-          "Run these cells only: their numbers, or ids of the course's "
+          "Run these cells only: their numbers, or ids of the "
           "notebooks, separated by commas. Empty: all.\n"
           "Example: --cell=2.1,004/In5");
 ABSL_FLAG(std::string, lang, "",
@@ -42,7 +42,7 @@ ABSL_FLAG(std::string, lang, "",
           "Example: --lang=zh");
 ABSL_FLAG(
     bool, code, false,
-    "Also print each cell's code: the course's Python, and the C++ that "
+    "Also print each cell's code: the notebook's Python, and the C++ that "
     "runs; with --verbose, how it is measured. On a terminal --cell shows "
     "the C++ without this flag.\n"
     "Example: --code");

@@ -47,7 +47,7 @@ std::string Apart(const std::string& left, const std::string& right) {
 void PrintCode(const NumberedCell& cell, const Detail& detail) {
   const CellText& text = cell.cell->text;
   if (detail.code && !text.python.empty()) {
-    PrintBlock(Say("The course (Python)"), text.python);
+    PrintBlock("Python", text.python);
   }
   const absl::StatusOr<SourceExcerpt> source =
       CellSource(cell.lesson->file, text.id);
@@ -119,7 +119,7 @@ void PrintCellResult(const CellResult& result, const Detail& detail,
   }
   const std::string course = OneLine(text.course_printed);
   if (!course.empty()) {
-    std::cout << WrapWords(course, Lead("The course:"), "", Columns());
+    std::cout << WrapWords(course, PrintedBy(text), "", Columns());
   }
   const std::string claims = ClaimsText(result);
   if (!claims.empty()) std::cout << "\n" << claims;

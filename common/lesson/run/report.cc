@@ -235,7 +235,7 @@ std::string CourseText(const std::vector<LessonResult>& lessons) {
                cell.number + "  "));
       const std::string printed = OneLine(cell.text.course_printed);
       if (!printed.empty()) {
-        absl::StrAppend(&text, Wrap(printed, Lead("The course:")));
+        absl::StrAppend(&text, Wrap(printed, PrintedBy(cell.text)));
       }
       for (const Claimed& claim : cell.claims) {
         absl::StrAppend(&text, ClaimText(claim, true));

@@ -247,7 +247,7 @@ TEST(CourseText, NamesEachClaimByItsCell) {
   lesson.cells.push_back(CellResult());
   EXPECT_EQ(CourseText({lesson}),
             "2.2  The true cost [004/In4]\n"
-            "The course: numpy: 0.2660 sec; torch: 0.0010 sec\n"
+            "notebook: numpy: 0.2660 sec; torch: 0.0010 sec\n"
             "HOLDS  It takes 2.5x as long.\n"
             "FAILS  \"quoted\"\n"
             "       Asking takes longer.\n"

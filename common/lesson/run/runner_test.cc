@@ -75,7 +75,7 @@ TEST(Runner, GoodCellPrintsAllItsParts) {
        "9.1  A good cell" + std::string(33, ' ') +
            "d2l 0.1, exercise 1, 2 [s/good]\n\n",
        "A stream is given work", "\nPredict: How long does it take?\n",
-       "size 2, \"quoted\" \\n\n", "The course: Done: 0.0020 sec\n",
+       "size 2, \"quoted\" \\n\n", "notebook: Done: 0.0020 sec\n",
        // INCONCLUSIVE beside other load.
        "  The call returns ", "x sooner than the work is done.", "(needs",
        "1.30x",
@@ -93,7 +93,7 @@ TEST(Runner, CodeAndFiguresAreShownOnDemand) {
   EXPECT_EQ(r.exit_code, 0) << r.output;
   ExpectParts(
       r.output,
-      {"[s/good]\n", "A stream is given work", "--- The course (Python) --",
+      {"[s/good]\n", "A stream is given work", "--- Python --",
        "\nwith Benchmark():\n    work()\n",
        "--- Here (C++), common/lesson/testing/sample", "HostCallback(",
        "Predict: ", "median [95 % interval]\n",
@@ -113,7 +113,7 @@ TEST(Runner, SpeaksChinese) {
       r.output,
       {"示例课", "设备，规模course：", "注意：", "9.1  好的单元",
        "d2l 0.1, 练习1, 2 [s/good]\n\n", "给一个流两毫秒的任务。",
-       "\n预测：要多久？\n", "教程：Done: 0.0020 sec\n", "  调用早", "倍返回。",
+       "\n预测：要多久？\n", "笔记本：Done: 0.0020 sec\n", "  调用早", "倍返回。",
        "要求1.30倍", "不成立  The work is done when", "       并没有。\n",
        "中位数", "两毫秒，完成（cpu:1，虚拟）", "\n你会学到：等待。",
        "下一个：--cell=9.2\n", "9.9  After", "2个单元，2个论断："});
@@ -680,7 +680,7 @@ TEST(Runner, CourseEndsWithAllVerdicts) {
   ASSERT_NE(table, std::string::npos) << r.output;
   EXPECT_THAT(r.output.substr(table),
               ::testing::ContainsRegex(
-                  "The course: Done: 0.0020 sec\n"
+                  "notebook: Done: 0.0020 sec\n"
                   "[A-Z]+  The call returns [0-9.,]+x sooner than the work is "
                   "done.\n"));
   EXPECT_THAT(r.output.substr(table),
@@ -803,7 +803,7 @@ TEST(Runner, ChosenCellsShowTheirProgramOnATerminal) {
   EXPECT_THAT(shown, Not(HasSubstr("(Python)")));
   EXPECT_THAT(shown, Not(HasSubstr("Code: --code")));
   ExpectParts(SampleOnTerminal("2", {"--cell=s/good", "--code"}).output,
-              {"--- The course (Python) --", "--- Here (C++), common/"});
+              {"--- Python --", "--- Here (C++), common/"});
   for (const std::string& output :
        {SampleOnTerminal("2", {"--cell=s/good", "--no_code"}).output,
         OnTerminal("", {"common/lesson/sample_course", "--cell=s/good",

@@ -19,7 +19,7 @@ MEMBERS = ["id", "title", "also", "section", "exercises", "context", "python", "
 PARTS = {"": "context", "Predict": "predict", "预测": "predict",
          "You learn": "learn", "你会学到": "learn"}
 # The list at the head of a section; "内容" is the translation's.
-FACTS = ["Also", "Book", "Exercises", "Does", "内容", "Timed", "Claims", "Not drawn", "Rows"]
+FACTS = ["Also", "Book", "Exercises", "Does", "内容", "Defines", "Timed", "Claims", "Not drawn", "Rows"]
 CODE = {"python": "python", "text": "course_printed"}
 
 

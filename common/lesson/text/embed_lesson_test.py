@@ -129,7 +129,7 @@ class LessonTest(unittest.TestCase):
                  '2: a has a part "Lern"; there are Predict and You learn'),
                 ("# t\n## a: b\ntext\n\n- c\n", False, "2: a has a list; only Predict has one"),
                 ("# t\n## a: b\n- Bok: c\n", False,
-                 '2: a has a fact "Bok"; there are Also, Book, Exercises, Does, 内容, Timed, '
+                 '2: a has a fact "Bok"; there are Also, Book, Exercises, Does, 内容, Defines, Timed, '
                  "Claims, Not drawn, Rows"),
                 ("# t\n## 9/x: y\n", True,
                  "2: 9/x is not in the English text, or stands behind a later one"),

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 namespace {
@@ -27,6 +29,10 @@ std::map<std::string, void (*)(Cell& cell)>& Code() {
 }
 
 }  // namespace
+
+std::string PrintedBy(const CellText& text) {
+  return absl::StartsWith(text.id, "d2l/") ? Lead("d2l:") : Lead("notebook:");
+}
 
 bool RegisterCell(const char* id, void (*run)(Cell& cell)) {
   Code()[id] = run;

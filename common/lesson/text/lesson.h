@@ -1,4 +1,4 @@
-// Lesson: a notebook of the course, in C++. Its text is Markdown, a section for
+// Lesson: a notebook, in C++. Its text is Markdown, a section for
 // each cell, in the lesson's order (lesson.md):
 //
 //   # Asynchronous computation
@@ -37,10 +37,11 @@
 // The list at its head has these facts and no others; chapters/README.md says
 // when a cell needs which:
 //
-//   Also       the same cell's ids in the course's other notebooks
+//   Also       the same cell's ids in the other notebooks
 //   Book       what it is about: d2l 13.2.1, or notebook 000
 //   Exercises  the book's exercises that it answers
 //   Does       what it does, in one line of the README's table
+//   Defines    the words of the glossary that its text defines: texts_test
 //   Timed      yes, or host if no device works: it has benchmarks
 //   Claims     how many it judges
 //   Not drawn  why it has no drawing
@@ -114,13 +115,17 @@ struct CellText {
   std::string section = "";               // "d2l 13.2.1"
   std::string exercises = "";             // those answered here: "1, 3"
   std::string context = "";               // in two to five sentences
-  std::string python = "";                // the course's cell
-  std::string course_printed = "";        // the course's output of it
+  std::string python = "";                // the notebook's cell
+  std::string course_printed = "";        // its output there: PrintedBy
   std::string predict = "";               // a question, before the cell runs
   std::vector<std::string> choices = {};  // answers to it
   int right = 0;  // the one right on every machine, from 1; 0: it depends
   std::string learn = "";  // one or two sentences, afterwards
 };
+
+// What stands before course_printed: "notebook: ", or "d2l: " for a cell of the
+// book, in the language of the run.
+std::string PrintedBy(const CellText& text);
 
 // The content of a lesson.md, or of it with a lesson.zh.md.
 struct LessonText {

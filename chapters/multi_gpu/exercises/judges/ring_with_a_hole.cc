@@ -39,8 +39,8 @@ void JudgeRingMoves(Judging& judging, RingMoves* answer) {
           move.op == MoveOp::kAdd ? 1 : 0;
     }
     std::string look =
-        "Which chunk has the left neighbour whole when the sums have gone "
-        "round? Rank r has chunk (r + 1) % n.";
+        "After the first half, which chunk's complete sum does the left "
+        "neighbour hold? Rank r has chunk (r + 1) % n.";
     if (*std::max_element(adds.begin(), adds.end()) > n - 1) {
       look = "Whole sums are copied; adding one to a part counts some twice.";
     } else if (copies < n * (n - 1)) {

@@ -90,7 +90,7 @@ void RingMoves(int n, const std::function<void(Move)>& move) {
 D2L_MISTAKE("ring_with_a_hole", a_step_short, RingMoves, "A move is missing");
 D2L_MISTAKE("ring_with_a_hole", adds_again, RingMoves, "are copied");
 D2L_MISTAKE("ring_with_a_hole", another_chunk, RingMoves,
-            "Which chunk has the left neighbour whole");
+            "After the first half, which chunk's");
 D2L_MISTAKE("ring_with_a_hole", a_step_too_many, RingMoves,
             "2 (n - 1) steps are enough");
 D2L_MISTAKE("ring_with_a_hole", from_the_right, RingMoves,
