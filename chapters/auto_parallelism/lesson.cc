@@ -190,7 +190,7 @@ void In7(Cell& cell) {
   CheckSquares(cell, p.x1, p.x2, y);
   const Judgement gain = Faster(t[2], t[0], kGain);
   cell.Claim("Two devices are faster than one after the other: {}.", gain,
-             WhyNoGain(2 * requests, t[2]));
+             WhyNoGain(2 * requests, t[2], gain));
   ClaimHeldUp(cell, t, gain, calls, requests);
   cell.Show(
       DrawTimelines("both orders", {{"notebook", ProfileProgram(notebook)},
@@ -229,9 +229,9 @@ void Mm4000(Cell& cell) {
   const Timing& both = t["GPU1 & GPU2"];
   const Figure sum = PerRepeat("GPU1 + GPU2", "s", t["GPU1"].completion,
                                t["GPU2"].completion, std::plus<double>());
-  cell.Claim("Both together are faster than one after the other: {}.",
-             Less(both.completion, sum, kGain),
-             WhyNoGain(both.enqueue.value.median, both));
+  const Judgement gain = Less(both.completion, sum, kGain);
+  cell.Claim("Both together are faster than one after the other: {}.", gain,
+             WhyNoGain(both.enqueue.value.median, both, gain));
 }
 // %%
 D2L_CELL("d2l/mm-4000", Mm4000);
@@ -265,7 +265,8 @@ void SizeSweep(Cell& cell) {
     std::cout << Say("  n = %-4d  two devices take %8s a product: %s as fast\n",
                      n, FormatDuration(two.completion.value.median / (2 * k)),
                      FormatFactor(sweep.back().ratio.value.median));
-    why = WhyNoGain(two.enqueue.value.median, two);
+    why = WhyNoGain(two.enqueue.value.median, two,
+                    Above(sweep.back().ratio, kGain));
   }
   cell.Claim("Two devices are reliably faster from a size on: {}.",
              SureFrom("n", sweep, kGain), why);

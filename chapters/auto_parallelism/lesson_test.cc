@@ -51,7 +51,7 @@ TEST(Lesson, SaysWhenThereIsOnlyOneDevice) {
                                   {"d2l/size-sweep", 0}}) {
     EXPECT_THAT(Reason(OneDevice(), id, claim),
                 AnyOf(HasSubstr("There is only one device, cpu:0"),
-                      HasSubstr("Other programs used")))
+                      HasSubstr("Other programs disturbed")))
         << id;
     EXPECT_THAT(Reason(TwoDevices(), id, claim),
                 Not(HasSubstr("There is only one device")))

@@ -24,8 +24,10 @@ double PercentOf(double part, const Timing& whole) {
 
 int MachineCores() { return CpuBackend().Inventory().devices[0].cores; }
 
-// Says whether the calls take most of the time.
-std::string CallsFact(double calls, const Timing& timing) {
+// Says whether the calls take most of the time. gains: of what runs at the same
+// time.
+std::string CallsFact(double calls, const Timing& timing,
+                      const Judgement& gains) {
   if (LaunchBlocking()) return Blocking();
   const double percent = PercentOf(calls, timing);
   if (percent > 50) {
@@ -34,20 +36,13 @@ std::string CallsFact(double calls, const Timing& timing) {
         "one.",
         percent);
   }
+  if (gains.verdict != Verdict::kFails) {
+    return Say("The calls take %.0f %% of the time.", percent);
+  }
   return Say(
       "The calls take %.0f %% of the time, so they do not limit it: operations "
       "that run at the same time take longer than alone.",
       percent);
-}
-
-std::string OneCoreFact(Device device) {
-  std::string fact =
-      Say("%s has 1 core, on which streams take turns.", device.ToString());
-  if (MachineCores() > 1) {
-    fact += Say(" With --devices=%s it has all %d.", device.ToString(),
-                MachineCores());
-  }
-  return fact;
 }
 
 // How long the calls waited for room in the queue, by repeat.
@@ -113,8 +108,8 @@ Figure Speedup(Cell& cell, const Timing& a, const Timing& b) {
 
 void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
                  const std::vector<double>& calls, double requests) {
-  // The first one warms up.
-  const std::vector<double> repeats(calls.begin() + 1, calls.end());
+  std::vector<double> repeats;
+  for (const std::size_t i : t[1].repeats) repeats.push_back(calls[i + 1]);
   const Figure held_up = HeldUp(cell, repeats, requests);
   const Figure lost = LostShare(cell, t[0], t[1], t[2], held_up);
   const std::string fact =
@@ -130,14 +125,16 @@ void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
              OneDeviceOr(fact));
 }
 
-Judgement CanOverlap(Device device) {
+std::string WhyNoOverlap(Device device) {
   const DeviceInfo& info = GetDeviceInfo(device);
-  if (info.kind != DeviceKind::kVirtual) {
-    return Counted(true, "needs 2 cores", info.Describe());
+  if (info.kind != DeviceKind::kVirtual || info.cores > 1) return "";
+  std::string why =
+      Say("%s has 1 core, on which streams take turns.", device.ToString());
+  if (MachineCores() > 1) {
+    why += Say(" With --devices=%s it has all %d.", device.ToString(),
+               MachineCores());
   }
-  return Counted(info.cores > 1, "needs 2",
-                 info.cores == 1 ? Say("%d core", info.cores)
-                                 : Say("%d cores", info.cores));
+  return why;
 }
 
 std::string OneDeviceOr(const std::string& fact) {
@@ -147,18 +144,15 @@ std::string OneDeviceOr(const std::string& fact) {
       First().ToString());
 }
 
-std::string WhyNoGain(double calls, const Timing& both) {
-  return OneDeviceOr(CallsFact(calls, both));
+std::string WhyNoGain(double calls, const Timing& both, const Judgement& gain) {
+  return OneDeviceOr(CallsFact(calls, both, gain));
 }
 
-std::string WhyNoOverlap(Device device, const Timing& four) {
-  if (CanOverlap(device).verdict != Verdict::kHolds) return OneCoreFact(device);
-  return CallsFact(four.enqueue.value.median, four);
+std::string WhyNoStreamGains(const Timing& four, const Judgement& gain) {
+  return CallsFact(four.enqueue.value.median, four, gain);
 }
 
-std::string WhyNotFull(Device device, const Timing& one, const Timing& four,
-                       int products) {
-  if (CanOverlap(device).verdict != Verdict::kHolds) return OneCoreFact(device);
+std::string WhyNotFull(const Timing& one, const Timing& four, int products) {
   return Say("A product takes %s on one stream, and %s on four.",
              FormatDuration(one.completion.value.median / products),
              FormatDuration(four.completion.value.median / products));

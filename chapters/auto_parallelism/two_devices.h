@@ -6,7 +6,7 @@
 //   const Timing& both = t["both"];
 //   cell.Claim("Two devices are {} as fast as one after the other.",
 //              Faster(both, t["one by one"], kGain),
-//              WhyNoGain(both.enqueue.value.median, both));
+//              WhyNoGain(both.enqueue.value.median, both, gain));
 //
 // Sentences are made from the device table and from measurements; they claim
 // no cause that was not measured.
@@ -52,18 +52,18 @@ Figure Speedup(Cell& cell, const Timing& a, const Timing& b);
 void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
                  const std::vector<double>& calls, double requests);
 
-// Holds if a device can compute two operations at once: one core cannot.
-Judgement CanOverlap(Device device);
+// Why a device cannot do two operations at once, and which one can; "" if it
+// can.
+std::string WhyNoOverlap(Device device);
 
 // Says that there is only one device; `fact` if there are two.
 std::string OneDeviceOr(const std::string& fact);
 // Why two devices, or four streams of one, gain little. calls: how many seconds
 // the calls take.
-std::string WhyNoGain(double calls, const Timing& both);
-std::string WhyNoOverlap(Device device, const Timing& four);
+std::string WhyNoGain(double calls, const Timing& both, const Judgement& gain);
+std::string WhyNoStreamGains(const Timing& four, const Judgement& gain);
 // Why four streams gain although each large product should fill the device.
-std::string WhyNotFull(Device device, const Timing& one, const Timing& four,
-                       int products);
+std::string WhyNotFull(const Timing& one, const Timing& four, int products);
 // Why copies beside products gain little.
 std::string WhyNoCopyBeside(Device device, const Timing& products,
                             const Timing& copies);

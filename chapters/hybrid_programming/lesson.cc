@@ -115,22 +115,24 @@ void JudgeFusion(Cell& cell, Device device, const Timings& t, int calls) {
                      Each(timing.completion, calls),
                      FormatMedian((first ? eager : fused).value, "B"));
   }
-  JudgeReading(cell, OneToFour(1, device));
   const int enqueued =
       ir::CountOperations(ir::Trace(FancyFunc, large, {"fancy_func"}));
   const int left = ir::CountOperations(whole);
-  cell.Claim(
-      "Statement by statement, more operations are enqueued than one: {}.",
-      Counted(enqueued == 3 && left == 1, Say("compiled: %d", left),
-              absl::StrCat(enqueued)),
-      Say("The compiled program has as many."));
   cell.Claim("The compiled program is faster: {}.",
              Faster(t["compiled"], t["statement by statement"], 1.1),
              Say("A call takes %s statement by statement, and %s compiled.",
                  Each(t[0].completion, calls), Each(t[1].completion, calls)));
-  cell.Claim("Keeping e and f takes more memory than the compiled program: {}.",
-             Less(fused, eager, kClearly),
-             Say("The compiled program kept them as well."));
+  cell.Claim(
+      "Keeping e and f takes more memory than the compiled program: {}.",
+      Less(fused, eager, kClearly),
+      Say("Statement by statement it takes %s, compiled %s.",
+          FormatMedian(eager.value, "B"), FormatMedian(fused.value, "B")));
+  cell.Claim(
+      "Statement by statement, more operations are enqueued than one: {}.",
+      Counted(enqueued == 3 && left == 1, Say("compiled: %d", left),
+              absl::StrCat(enqueued)),
+      Say("The compiled program has %d.", left));
+  JudgeReading(cell, OneToFour(1, device));
 }
 
 // %% 000/In1, measured
@@ -296,21 +298,24 @@ std::vector<Tensor> Chain(int operations, const std::vector<Tensor>& in) {
 // figures: by length; one by one, in strips, and as generated C++ if possible.
 void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
                  const std::string& no_cpp) {
+  const auto one_and_twenty = [](const Figure& one, const Figure& twenty) {
+    return Say("One takes %s, twenty take %s.", FormatMedian(one.value, "s"),
+               FormatMedian(twenty.value, "s"));
+  };
   cell.Claim(
       "One by one, twenty operations take many times as long as one: {}.",
       Less(figures[1][0], figures[20][0], 5),
-      Say("An operation costs more than reading and writing memory."));
+      one_and_twenty(figures[1][0], figures[20][0]));
   const Figure &first = figures[1].back(), &last = figures[20].back();
   cell.Claim(
       Worded("Fused, as %s, twenty operations take about as long as one: {}.",
              Phrase(no_cpp.empty() ? "generated C++" : "strips")),
-      AboutEqual(last, first, 2),
-      Say("Arithmetic in the cache is not free: %s for 19 more.",
-          FormatDuration(last.value.median - first.value.median)));
-  cell.Claim(
-      "Ten operations are faster in strips than one by one: {}.",
-      Less(figures[10][1], figures[10][0], 2),
-      Say("Their arithmetic takes longer than reading and writing memory."));
+      AboutEqual(last, first, 2), one_and_twenty(first, last));
+  cell.Claim("Ten operations are faster in strips than one by one: {}.",
+             Less(figures[10][1], figures[10][0], 2),
+             Say("One by one they take %s, in strips %s.",
+                 FormatMedian(figures[10][0].value, "s"),
+                 FormatMedian(figures[10][1].value, "s")));
 }
 
 // %% d2l/fused-chain, measured
@@ -359,7 +364,8 @@ D2L_CELL("d2l/fused-chain", FusedChain);
 // Prints a line: the cost of compiling, the time that it saves per call, and
 // the number of calls after which it has paid.
 Figure CallsToPay(Cell& cell, const Phrase& label, double cost, int calls,
-                  const Timing& before, const Timing& after) {
+                  const Timing& before, const Timing& after,
+                  std::string* why = nullptr) {
   Figure figure = PerRepeat(
       Worded("calls to pay, %s", label), "calls", before.completion,
       after.completion, [&](double slow, double fast) {
@@ -373,13 +379,17 @@ Figure CallsToPay(Cell& cell, const Phrase& label, double cost, int calls,
       FormatDuration(std::max(saved, 0.0)),
       saved > 0 ? absl::StrFormat("%12.0f", std::ceil(figure.value.median))
                 : Padded("never", -12));
+  if (why != nullptr) {
+    *why = Say("It costs %s, and saves %s a call.", FormatDuration(cost),
+               FormatDuration(std::max(saved, 0.0)));
+  }
   return figure;
 }
 
 // The number of calls after which tracing a network has paid. *compiling is set
-// to the time of tracing.
+// to the time of tracing, *why to the costs in words.
 Figure NetworkPays(Cell& cell, Device device, std::int64_t width,
-                   Figure* compiling) {
+                   Figure* compiling, std::string* why) {
   const int n = cell.BySize(50, 1000, 1000);
   const Tensor x = Randn({1, width}, device);
   nn::Hybrid net = CompiledMlp(width, device);
@@ -395,7 +405,7 @@ Figure NetworkPays(Cell& cell, Device device, std::int64_t width,
     };
     TraceAndOptimize(forward, {x}, "mlp");
   });
-  return CallsToPay(cell, name, compiling->value.median, n, t[0], t[1]);
+  return CallsToPay(cell, name, compiling->value.median, n, t[0], t[1], why);
 }
 
 // %% d2l/break-even, measured
@@ -404,9 +414,11 @@ void BreakEven(Cell& cell) {
   const Device device = TryGpu();
   std::cout << "  " << Padded("", 30) << Padded("costs", -10)
             << Padded("saves a call", -14) << Padded("pays after", -12) << "\n";
-  Figure compiling;
-  const Figure narrow = NetworkPays(cell, device, 8, &compiling);
-  NetworkPays(cell, device, 512, &compiling);
+  Figure compiling, compiling_narrow;
+  std::string why, why_narrow, why_cpp;
+  const Figure narrow =
+      NetworkPays(cell, device, 8, &compiling_narrow, &why_narrow);
+  NetworkPays(cell, device, 512, &compiling, &why);
 
   const std::int64_t n = cell.BySize(100'000, 10'000'000, 50'000'000);
   const Device cpu = FusingDevice();
@@ -428,19 +440,21 @@ void BreakEven(Cell& cell) {
   const Judgement compiler_pays =
       no_cpp.empty()
           ? Below(CallsToPay(cell, "chain of 10, C++ after strips",
-                             generated.compile_seconds(), 1, t[1], t[2]),
+                             generated.compile_seconds(), 1, t[1], t[2],
+                             &why_cpp),
                   1000)
           : Judgement{Verdict::kInconclusive, "?", Say("not measured")};
 
-  cell.Claim("Tracing and all passes of the network take less than 1 ms: {}.",
-             Below(compiling, 1e-3), Say("The passes take most of it."));
+  cell.Claim(
+      "Tracing and all passes of the network take less than 1 ms: {}.",
+      Below(compiling, 1e-3),
+      Say("8 wide it takes %s.", FormatMedian(compiling_narrow.value, "s")));
   cell.Claim("8 wide, tracing has paid within a thousand calls: {}.",
-             Below(narrow, 1000), Say("A call saves too little."));
+             Below(narrow, 1000), why_narrow);
   cell.Claim(
       "The C++ compiler of the chain has paid within a thousand calls: {}.",
       compiler_pays,
-      no_cpp.empty() ? Say("A call saves too little.")
-                     : Say("No generated C++: %s.", no_cpp));
+      no_cpp.empty() ? why_cpp : Say("No generated C++: %s.", no_cpp));
 }
 // %%
 D2L_CELL("d2l/break-even", BreakEven);

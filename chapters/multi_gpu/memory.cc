@@ -154,7 +154,7 @@ void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
                                    FormatBytes(needs), FormatBytes(bound)),
                                FormatFactor(sharded.measured.peak() /
                                             static_cast<double>(needs)))),
-             OneDeviceOr(fits.empty() ? Say("Whole, it fits too.") : fits));
+             OneDeviceOr(refusal.empty() ? Say("Whole, it fits too.") : fits));
   double off = 0;
   int equal = 0;
   for (const Cost& cost : costs) {
@@ -166,13 +166,16 @@ void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
   cell.Claim("The formula is right to a few percent: {}.",
              Counted(off <= 0.05, Say("needs 5 %% or less"),
                      absl::StrFormat("%.1f %%", 100 * off)));
-  cell.Claim("With both sharded a step moves no more bytes: {}.",
-             OnSeveral(Counted(
-                 sharded.moved < 1.05 * whole.moved,
-                 Say("needs 1.05x or less; %s against %s",
-                     FormatBytes(sharded.moved), FormatBytes(whole.moved)),
-                 FormatFactor(sharded.moved / std::max(1.0, whole.moved)))),
-             OneDeviceOr(Say("What is gathered is as long as the sums.")));
+  cell.Claim(
+      "With both sharded a step moves no more bytes: {}.",
+      OnSeveral(
+          Counted(sharded.moved < 1.05 * whole.moved,
+                  Say("needs 1.05x or less; %s against %s",
+                      FormatBytes(sharded.moved), FormatBytes(whole.moved)),
+                  FormatFactor(sharded.moved / std::max(1.0, whole.moved)))),
+      OneDeviceOr(Say("A step moves %s with all whole, %s with both "
+                      "sharded.",
+                      FormatBytes(whole.moved), FormatBytes(sharded.moved))));
 }
 
 }  // namespace

@@ -29,9 +29,11 @@ ProfiledRuns RunProfiled(Cell& cell, const Phrase& label, Device device,
                          const std::function<void()>& work) {
   work();
   Synchronize(device);
-  std::vector<Elapsed> enqueueing(kRuns), total(kRuns), on_device(kRuns);
+  const int count = cell.BesideOthers() ? 3 * kRuns : kRuns;
+  std::vector<Elapsed> enqueueing(count), total(count), on_device(count);
   ProfiledRuns runs;
-  for (int i = 0; i < kRuns; ++i) {
+  for (int i = 0; i < count; ++i) {
+    cell.Rest();
     const UndisturbedTimer timer;
     work();
     const double returned = timer.Seconds();
@@ -39,6 +41,7 @@ ProfiledRuns RunProfiled(Cell& cell, const Phrase& label, Device device,
     total[i] = timer.Read();
 
     Profiler profiler;
+    cell.Rest();
     const UndisturbedTimer profiled;
     profiler.Start();
     work();
@@ -58,9 +61,9 @@ ProfiledRuns RunProfiled(Cell& cell, const Phrase& label, Device device,
       }
     }
     // The profiler makes requests longer, and a full queue makes calls longer.
-    enqueueing[i] = Part(std::min(returned, requests),
-                         returned < requests ? total[i] : with_profiler);
-    on_device[i] = Part(device_time, with_profiler);
+    enqueueing[i] = {std::max(std::min(returned, requests), 1e-9),
+                     total[i].undisturbed && with_profiler.undisturbed};
+    on_device[i] = {std::max(device_time, 1e-9), with_profiler.undisturbed};
   }
   const auto report = [&](const Phrase& what,
                           const std::vector<Elapsed>& times) {

@@ -24,19 +24,9 @@ namespace d2l::profiling {
 namespace {
 
 constexpr char kProbe[] = "profiling/cold_start";
-// If other programs run, only a third of the processes counts.
+// If other programs run, only undisturbed processes count.
 constexpr int kProcesses = 27;
 constexpr int kNextCalls = 100;
-
-Elapsed Sum(Elapsed a, const Elapsed& b) {
-  a.seconds += b.seconds;
-  if (!b.undisturbed) a.undisturbed.reset();
-  if (a.undisturbed) {
-    a.undisturbed->least += b.undisturbed->least;
-    a.undisturbed->most += b.undisturbed->most;
-  }
-  return a;
-}
 
 // Runs in the fresh process. The arguments: "host" or the only device, and the
 // number of products.
@@ -63,6 +53,8 @@ std::vector<double> Probe(const std::vector<std::string>& arguments) {
     return timer.Read();
   };
   const Elapsed first_call = run(1), others = run(products - 1);
+  const Elapsed first_run = {first_call.seconds + others.seconds,
+                             first_call.undisturbed && others.undisturbed};
   const Elapsed next_run = run(products);
   std::vector<Elapsed> calls;
   for (int i = 0; i < kNextCalls; ++i) calls.push_back(run(1));
@@ -71,10 +63,8 @@ std::vector<double> Probe(const std::vector<std::string>& arguments) {
   });
   std::vector<double> result;
   for (const Elapsed& e :
-       {first_call, calls[kNextCalls / 2], Sum(first_call, others), next_run}) {
-    // -1: not known.
-    const Bounds bounds = e.undisturbed.value_or(Bounds{-1, -1});
-    result.insert(result.end(), {e.seconds, bounds.least, bounds.most});
+       {first_call, calls[kNextCalls / 2], first_run, next_run}) {
+    result.insert(result.end(), {e.seconds, e.undisturbed ? 1.0 : 0.0});
   }
   return result;
 }
@@ -114,10 +104,7 @@ ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
         RunInFreshProcess(kProbe, {spec, absl::StrCat(products)});
     if (!taken.ok()) throw std::runtime_error(taken.status().ToString());
     for (std::size_t f = 0; f < samples.size(); ++f) {
-      Elapsed e{taken->at(3 * f),
-                Bounds{taken->at(3 * f + 1), taken->at(3 * f + 2)}};
-      if (e.undisturbed->least < 0) e.undisturbed.reset();
-      samples[f].push_back(e);
+      samples[f].push_back({taken->at(2 * f), taken->at(2 * f + 1) == 1});
     }
   }
   const Phrase on = Worded("%s, fresh processes", MeasuredOn(devices));
@@ -133,21 +120,23 @@ ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
 // middle half of 20 runs, in seconds a product.
 void JudgeRepeats(Cell& cell, const std::vector<float>& x, int more) {
   const auto spread = [&](int products) {
+    cell.Rest();
+    const UndisturbedTimer timer;
     std::vector<double> runs;
     for (int run = 0; run < 20; ++run) {
       runs.push_back(Seconds(Loop(products, [&] { HostSquare(x, 3); })));
     }
     std::sort(runs.begin(), runs.end());
-    return std::max((runs[14] - runs[5]) / products, 1e-12);
+    return Elapsed{std::max((runs[14] - runs[5]) / products, 1e-12),
+                   timer.Read().undisturbed};
   };
-  std::vector<double> hundred, many;
-  for (int round = 0; round < 9; ++round) {
+  std::vector<Elapsed> hundred, many;
+  for (int round = cell.BesideOthers() ? 27 : 9; round > 0; --round) {
     hundred.push_back(spread(100));
     many.push_back(spread(more));
   }
-  const Figure few =
-      cell.Report(Sampled("spread of 100", "host", "s", hundred));
-  const Figure all = cell.Report(Sampled("spread of all", "host", "s", many));
+  const Figure few = cell.ReportTimes("spread of 100", "host", hundred);
+  const Figure all = cell.ReportTimes("spread of all", "host", many);
   cell.Claim(
       Worded("Runs of 100 products spread more than runs of %d: {}.", more),
       Less(all, few, kClearly),

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/profiling/hardware.h"
+#include "common/base/undisturbed_timer.h"
 #include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
@@ -71,6 +72,7 @@ void ReadBlocks(int file, std::int64_t bytes, int reads, int at_a_time) {
       const std::int64_t place = generator() % (bytes / kBlock);
       if (pread(file, block, kBlock, place * kBlock) != kBlock) ++failed;
     }
+    if (thread > 0) KeepWaits();  // of this thread, for the clock
   };
   std::vector<std::thread> threads;
   for (int i = 1; i < at_a_time; ++i) threads.emplace_back(read, i);

@@ -26,7 +26,9 @@ void Add(Cell& cell) {
   const Timing& sum = t["x + 1"];
   cell.Claim("The sum takes longer than the call that enqueues it: {}.",
              Less(sum.enqueue, sum.completion, 1.3),
-             Say("Enqueueing an operation takes as long as this one."));
+             Say("The call takes %s, all of it %s.",
+                 FormatMedian(sum.enqueue.value, "s"),
+                 FormatMedian(sum.completion.value, "s")));
 }
 // %%
 D2L_CELL("tiny/add", Add);

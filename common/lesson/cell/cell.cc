@@ -47,33 +47,76 @@ namespace {
 // Nine is the fewest whose interval leaves out an outlier (statistics.h).
 constexpr int kMinRepeats = 9;
 constexpr int kMaxRepeats = 99;
-// The smallest number with an interval; memory has next to no noise.
-constexpr int kMemoryRuns = 6;
+// The smallest number with an interval. Memory has next to no noise, and
+// undisturbed repeats have little.
+constexpr int kFewestRepeats = 6;
 constexpr double kEnoughSeconds = 0.2;
+// How long undisturbed repeats are waited for; and as long as there is none.
+constexpr double kMostSeconds = 1;
+constexpr double kHopelessSeconds = 0.4;
+// A thread that has slept gets a core at once, and keeps it for a time slice:
+// beside other programs this rest makes most short repeats undisturbed.
+constexpr std::chrono::milliseconds kRest(3);
 // The shortest time that shows the load of other programs.
 constexpr double kShortestWatch = 0.15;
 // The resolution of the clock.
 constexpr double kTick = 1e-9;
 
-// The repeats that other programs disturbed least, summed over everything that
-// was timed in them: a third of all, but at least nine.
-std::vector<std::size_t> LeastDisturbed(
-    const std::vector<const std::vector<Elapsed>*>& timed) {
-  std::vector<double> doubt(timed[0]->size());
-  for (const std::vector<Elapsed>* repeats : timed) {
-    for (std::size_t i = 0; i < doubt.size(); ++i) {
-      const std::optional<Bounds>& b = (*repeats)[i].undisturbed;
-      if (b && b->most > 0) doubt[i] += (b->most - b->least) / b->most;
-    }
+// The repeats that count.
+struct Kept {
+  std::vector<std::size_t> repeats;
+  bool disturbed;  // too few are undisturbed: see Figure
+};
+
+std::vector<std::size_t> Undisturbed(const std::vector<Elapsed>& repeats) {
+  std::vector<std::size_t> undisturbed;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    if (repeats[i].undisturbed) undisturbed.push_back(i);
   }
-  std::vector<std::size_t> order(doubt.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(
-      order.begin(), order.end(),
-      [&](std::size_t a, std::size_t b) { return doubt[a] < doubt[b]; });
-  const std::size_t fewest = std::min<std::size_t>(kMinRepeats, order.size());
-  order.resize(std::max(order.size() / 3, fewest));
-  return order;
+  return undisturbed;
+}
+
+// Whether more repeats beside other programs may help. spent: on such so far.
+bool NeedsMore(const std::vector<Elapsed>& repeats, double spent) {
+  const std::size_t undisturbed = Undisturbed(repeats).size();
+  return undisturbed < kMinRepeats &&
+         spent < (undisturbed > 0 ? kMostSeconds : kHopelessSeconds);
+}
+
+// Of each, the repeats that other programs did not disturb, and as many of
+// each.
+std::vector<Kept> KeepUndisturbed(
+    const std::vector<const std::vector<Elapsed>*>& timed, bool beside_others) {
+  // On a quiet machine a thread waits for others of this program, and that is a
+  // part of what is measured.
+  std::vector<Kept> all;
+  std::size_t fewest = timed[0]->size();
+  for (const std::vector<Elapsed>* repeats : timed) {
+    Kept kept{Undisturbed(*repeats), false};
+    if (!beside_others || kept.repeats.size() < kFewestRepeats) {
+      kept.disturbed = beside_others && kept.repeats.size() < repeats->size();
+      kept.repeats.resize(repeats->size());
+      std::iota(kept.repeats.begin(), kept.repeats.end(), 0);
+    }
+    fewest = std::min(fewest, kept.repeats.size());
+    all.push_back(std::move(kept));
+  }
+  for (Kept& kept : all) kept.repeats.resize(fewest);
+  return all;
+}
+
+// The times of the repeats that count.
+Figure TimeOf(const Phrase& label, const std::string& column,
+              const Phrase& measured_on, const std::vector<Elapsed>& repeats,
+              const Kept& kept) {
+  std::vector<double> samples;
+  for (const std::size_t i : kept.repeats) {
+    samples.push_back(repeats[i].seconds);
+  }
+  Figure figure = Sampled(label, measured_on, "s", std::move(samples));
+  figure.column = column;
+  figure.disturbed = kept.disturbed;
+  return figure;
 }
 
 void WaitFor(const Alternative& alternative) {
@@ -211,6 +254,19 @@ Timing Cell::Time(const Phrase& label, Device device,
 }
 
 Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
+  Timings timings = Measure(alternatives);
+  // A single alternative is no group: it is drawn beside others of its kind.
+  if (alternatives.size() > 1) ++last_group_;
+  for (Timing& timing : timings) {
+    for (Figure* figure : {&timing.enqueue, &timing.completion}) {
+      if (alternatives.size() > 1) figure->group = last_group_;
+      *figure = Report(*figure);
+    }
+  }
+  return timings;
+}
+
+Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
   const auto idle = [&] {
     for (const Alternative& alternative : alternatives) {
       for (const Device device : alternative.devices) Synchronize(device);
@@ -226,64 +282,73 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     std::vector<Elapsed> enqueue;
     std::vector<Elapsed> completion;
     std::vector<Elapsed> waiting;
+    double spent = 0;  // on more repeats, beside other programs
   };
   std::vector<Samples> all(alternatives.size());
-  Repeat(kEnoughSeconds * static_cast<double>(alternatives.size()), [&] {
-    for (std::size_t i = 0; i < alternatives.size(); ++i) {
-      Samples& samples = all[i];
-      idle();
-      // The range distinguishes the alternatives in a profile.
-      const RecordFunction range(absl::StrCat(
-          alternatives[i].label.english, " #", samples.enqueue.size() + 1));
-      const UndisturbedTimer timer;
-      alternatives[i].work();
-      const double enqueue = timer.Seconds();
-      WaitFor(alternatives[i]);
-      const Elapsed completion = timer.Read();
-      samples.enqueue.push_back(Part(enqueue, completion));
-      samples.completion.push_back(completion);
-      samples.waiting.push_back(Part(completion.seconds - enqueue, completion));
+  const bool beside_others = BesideOthers();
+  const auto measure = [&](std::size_t i) {
+    Samples& samples = all[i];
+    idle();
+    if (beside_others) std::this_thread::sleep_for(kRest);
+    // The range distinguishes the alternatives in a profile.
+    const RecordFunction range(absl::StrCat(alternatives[i].label.english, " #",
+                                            samples.enqueue.size() + 1));
+    const UndisturbedTimer timer;
+    alternatives[i].work();
+    const double enqueue = timer.Seconds();
+    WaitFor(alternatives[i]);
+    const Elapsed done = timer.Read();
+    const auto add = [&](double seconds, std::vector<Elapsed>* to) {
+      to->push_back({std::max(seconds, kTick), done.undisturbed});
+    };
+    add(enqueue, &samples.enqueue);
+    add(done.seconds, &samples.completion);
+    add(done.seconds - enqueue, &samples.waiting);
+  };
+  const Timer timer;
+  const double enough =
+      kEnoughSeconds * static_cast<double>(alternatives.size());
+  for (int i = 0; i < kMaxRepeats; ++i) {
+    if (i >= kMinRepeats && timer.Seconds() >= enough) break;
+    for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);
+  }
+  for (bool more = beside_others; more;) {
+    more = false;
+    for (std::size_t a = 0; a < alternatives.size(); ++a) {
+      if (!NeedsMore(all[a].completion, all[a].spent)) continue;
+      const Timer spent;
+      measure(a);
+      all[a].spent += spent.Seconds();
+      more = true;
     }
-  });
+  }
   idle();
   std::vector<const std::vector<Elapsed>*> completions;
   for (const Samples& samples : all) completions.push_back(&samples.completion);
-  const std::vector<std::size_t> kept = LeastDisturbed(completions);
+  const std::vector<Kept> kept = KeepUndisturbed(completions, beside_others);
   Timings timings;
-  // A single alternative is no group: it is drawn beside others of its kind.
-  if (alternatives.size() > 1) ++last_group_;
-  const auto report = [&](Figure figure) {
-    if (alternatives.size() > 1) figure.group = last_group_;
-    return Report(std::move(figure));
-  };
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
-    const Phrase& label = alternatives[i].label;
     const Phrase on = MeasuredOn(alternatives[i].devices);
-    timings.push_back(
-        {report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
-         report(Seconds(label, "completion", on, all[i].completion, kept)),
-         Seconds(label, "wait", on, all[i].waiting, kept)});
+    const auto figure = [&](const char* column,
+                            const std::vector<Elapsed>& repeats) {
+      return TimeOf(alternatives[i].label, column, on, repeats, kept[i]);
+    };
+    timings.push_back({figure("enqueue", all[i].enqueue),
+                       figure("completion", all[i].completion),
+                       figure("wait", all[i].waiting), kept[i].repeats});
   }
   return timings;
 }
 
 Figure Cell::TimeHost(const Phrase& label, const std::function<void()>& work) {
-  work();
-  std::vector<Elapsed> completion;
-  Repeat(kEnoughSeconds, [&] {
-    const UndisturbedTimer timer;
-    work();
-    completion.push_back(timer.Read());
-  });
-  return Report(Seconds(label, "completion", "host", completion,
-                        LeastDisturbed({&completion})));
+  return Report(Measure({{label, {}, work}})[0].completion);
 }
 
 Figure Cell::PeakMemory(const Phrase& label, Device device,
                         DeviceMemory& memory,
                         const std::function<void()>& work) {
   std::vector<double> peaks;
-  for (int run = 0; run < kMemoryRuns; ++run) {
+  for (int run = 0; run < kFewestRepeats; ++run) {
     Synchronize(device);
     memory.EmptyCache();
     memory.ResetPeak();
@@ -294,48 +359,11 @@ Figure Cell::PeakMemory(const Phrase& label, Device device,
   return Report(Sampled(label, MeasuredOn(device), "B", std::move(peaks)));
 }
 
-void Cell::Repeat(double enough, const std::function<void()>& once) const {
-  const Timer timer;
-  for (int all = 1; all <= 2; ++all) {
-    for (int i = 0; i < kMaxRepeats; ++i) {
-      if (i >= kMinRepeats && timer.Seconds() >= all * enough) break;
-      once();
-    }
-    if (!Disturbed()) break;
-  }
+void Cell::Rest() const {
+  if (BesideOthers()) std::this_thread::sleep_for(kRest);
 }
 
-Figure Cell::Seconds(const Phrase& label, const std::string& column,
-                     const Phrase& measured_on,
-                     const std::vector<Elapsed>& repeats,
-                     const std::vector<std::size_t>& kept) const {
-  std::vector<double> samples;
-  for (const Elapsed& repeat : repeats) {
-    samples.push_back(std::max(repeat.seconds, kTick));
-  }
-  // A GPU may have worked while a thread waited for a core.
-  const bool has_gpu = std::any_of(
-      Devices().begin(), Devices().end(),
-      [](const DeviceInfo& info) { return info.kind != DeviceKind::kVirtual; });
-  const double allowance = LoadAllowance();
-  std::vector<Bounds> undisturbed;
-  for (const std::size_t i : kept) {
-    const std::optional<Bounds>& bounds = repeats[i].undisturbed;
-    if (!bounds) break;
-    const double most = has_gpu ? repeats[i].seconds : bounds->most;
-    undisturbed.push_back({std::max(bounds->least / allowance, kTick),
-                           std::max(most * allowance, kTick)});
-  }
-  Figure figure = Sampled(label, measured_on, "s", std::move(samples));
-  figure.column = column;
-  figure.exposed = undisturbed.size() < kept.size();
-  if (!figure.exposed && Disturbed()) {
-    figure.undisturbed = std::move(undisturbed);
-  }
-  return figure;
-}
-
-bool Cell::Disturbed() const {
+bool Cell::BesideOthers() const {
   // Makes the watch long enough: the kernel counts hundredths of a second.
   std::this_thread::sleep_for(
       std::chrono::duration<double>(kShortestWatch - since_.Seconds()));
@@ -345,8 +373,20 @@ bool Cell::Disturbed() const {
 
 Figure Cell::ReportTimes(const Phrase& label, const Phrase& measured_on,
                          const std::vector<Elapsed>& repeats) {
-  return Report(
-      Seconds(label, "", measured_on, repeats, LeastDisturbed({&repeats})));
+  return ReportTimes(measured_on, {{label, repeats}})[0];
+}
+
+std::vector<Figure> Cell::ReportTimes(const Phrase& measured_on,
+                                      const std::vector<TimedRepeats>& timed) {
+  std::vector<const std::vector<Elapsed>*> repeats;
+  for (const TimedRepeats& one : timed) repeats.push_back(&one.repeats);
+  const std::vector<Kept> kept = KeepUndisturbed(repeats, BesideOthers());
+  std::vector<Figure> figures;
+  for (std::size_t i = 0; i < timed.size(); ++i) {
+    figures.push_back(Report(
+        TimeOf(timed[i].label, "", measured_on, timed[i].repeats, kept[i])));
+  }
+  return figures;
 }
 
 Figure Cell::Report(Figure figure) {
@@ -439,12 +479,18 @@ void Cell::Keep(const Drawing& drawing, const std::string& text) {
 
 void Cell::Claim(const Phrase& text, const Judgement& judgement,
                  const std::string& because) {
-  Claimed claimed{text, judgement};
+  Claimed claimed{text, judgement, because};
   std::string& reason = claimed.judgement.reason;
-  if (!because.empty()) {
+  // What may be is no reason for a time that is not known.
+  if (!because.empty() && !judgement.disturbed) {
     reason = reason.empty() ? because : Lead(reason) + because;
   }
   result_->claims.push_back(std::move(claimed));
+}
+
+void Cell::NotAsked(int claims, const std::string& why) {
+  result_->not_asked += claims;
+  std::cout << Wrap(why, "  ");
 }
 
 void Cell::CheckClose(const std::string& what, const std::vector<float>& got,

@@ -12,7 +12,7 @@
 //                "Asking took 97 % of the time.");
 //   }
 //
-// prints
+// prints, with --verbose,
 //
 //   GPU1, then GPU2   58.0 ms
 //   both              30.7 ms
@@ -22,6 +22,10 @@
 //
 // Alternatives are timed in turn, so that passing load affects all alike, and
 // compared repeat by repeat (judge.h).
+//
+// Beside other programs only the repeats that they did not disturb count, and
+// more repeats are taken. Keep what is timed short: of repeats of 2 ms some are
+// undisturbed, of repeats of 10 ms hardly any.
 //
 // A cell prints with std::cout, like any program. Verdicts are printed below,
 // after its code has returned; measurements only with --verbose. On a terminal
@@ -74,6 +78,7 @@ const char* SizeName(Size size);
 struct Claimed {
   Phrase text;  // with its "{}"
   Judgement judgement;
+  std::string because = "";  // see Cell::Claim
 
   // The text with the number in it: the finding, in a sentence.
   std::string Meaning() const;
@@ -95,6 +100,7 @@ struct CellResult {
   int predicted = 0;        // the learner's choice, from 1; 0: none
   std::vector<Figure> figures = {};
   std::vector<Claimed> claims = {};
+  int not_asked = 0;  // claims: see Cell::NotAsked
   int wrong_results = 0;
   std::vector<Shown> drawings = {};
   // The load while the cell ran; nothing if it is not known.
@@ -118,6 +124,8 @@ struct Timing {
   Figure enqueue;     // until the calls had returned
   Figure completion;  // until the work was done
   Figure wait;        // between the two
+  // The repeats whose times these are, from 0; the work ran once before them.
+  std::vector<std::size_t> repeats = {};
 };
 
 // The timings of several alternatives, by label: t["both"].
@@ -161,6 +169,12 @@ struct Alternative {
   std::function<void()> wait = nullptr;
 };
 
+// Repeats that a cell timed itself.
+struct TimedRepeats {
+  Phrase label;
+  std::vector<Elapsed> repeats;
+};
+
 class Cell {
  public:
   // Results go to *result, which outlives the cell.
@@ -181,14 +195,17 @@ class Cell {
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
   // and up to 99 times while that takes less than 0.2 s; each begins with an
   // idle device: start the clock, work(), read it (enqueue), wait, read it
-  // again (completion). `wait` is Synchronize(device) unless given.
+  // again (completion). `wait` is Synchronize(device) unless given. Beside
+  // other programs it goes on until 9 repeats are undisturbed, for at most a
+  // second.
   Timing Time(const Phrase& label, Device device,
               const std::function<void()>& work,
               const std::function<void()>& wait = nullptr);
 
   // Times each as Time does, and in turn: A B C, A B C, … Repeat i of one
-  // measurement was taken beside repeat i of the others (see RatioPerRepeat).
-  // The devices of all are idle when one begins.
+  // measurement was taken beside repeat i of the others (see RatioPerRepeat);
+  // beside other programs it is the i-th undisturbed one of each. The devices
+  // of all are idle when one begins.
   Timings TimeInterleaved(const std::vector<Alternative>& alternatives);
 
   // Times `work` on the calling thread, a call that returns when it is done.
@@ -207,10 +224,19 @@ class Cell {
   void At(const Phrase& axis, double value) { place_ = {axis, value}; }
   // From here on figures have no place.
   void AtNoPlace() { place_.reset(); }
-  // Reports repeats that the cell timed itself, so that they can be judged in
-  // spite of other programs.
+  // Reports repeats that the cell timed itself. Several are as in
+  // TimeInterleaved.
   Figure ReportTimes(const Phrase& label, const Phrase& measured_on,
                      const std::vector<Elapsed>& repeats);
+  std::vector<Figure> ReportTimes(const Phrase& measured_on,
+                                  const std::vector<TimedRepeats>& timed);
+
+  // Whether other programs have used the cores that this one needs since the
+  // cell began. Then take more repeats: only the undisturbed ones count.
+  bool BesideOthers() const;
+  // Before each: sleeps if there are other programs. A thread that has slept is
+  // less likely to be disturbed.
+  void Rest() const;
 
   // Prints a line for each: its label, its time, and the time of the calls, if
   // they returned before the work was done.
@@ -231,10 +257,15 @@ class Cell {
   // for the judgement's number; without it, the evidence begins with the
   // number. The text must be true of HOLDS and of FAILS: "Printing takes {} as
   // long.". A text with other numbers or words in it is Worded (language.h).
-  // because: why it may not hold here, in sentences made from the measurements
-  // (Say); printed unless it HOLDS.
+  // because: why it does not hold here, in sentences made from the measurements
+  // (Say), or "" if these do not bear it out. Printed if it FAILS, or the
+  // spread of the repeats leaves it open.
   void Claim(const Phrase& text, const Judgement& judgement,
              const std::string& because = "");
+
+  // Prints why this machine or these devices cannot show so many of the cell's
+  // claims, and what would: they are not judged.
+  void NotAsked(int claims, const std::string& why);
 
   // A result is right if |got - expected| <= tolerance * max(1, |expected|). A
   // difference is reported: how many elements, the first index, both values.
@@ -245,16 +276,8 @@ class Cell {
   void Check(bool right, const std::string& what);
 
  private:
-  // Repeats `once` for at least `enough` seconds, and twice as often beside
-  // other load, because only the least disturbed repeats count.
-  void Repeat(double enough, const std::function<void()>& once) const;
-  // The figure of these times, with the effect of other programs since the cell
-  // began. `kept` are the repeats that they disturbed least.
-  Figure Seconds(const Phrase& label, const std::string& column,
-                 const Phrase& measured_on, const std::vector<Elapsed>& repeats,
-                 const std::vector<std::size_t>& kept) const;
-  // Whether other programs have disturbed the cell since it began.
-  bool Disturbed() const;
+  // As TimeInterleaved, but reports nothing.
+  Timings Measure(const std::vector<Alternative>& alternatives) const;
   // Writes the SVG, if requested. text: see Shown.
   void Keep(const Drawing& drawing, const std::string& text);
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <limits>
 #include <stdexcept>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/busy_cores_testing.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
@@ -24,6 +26,13 @@
 
 namespace d2l {
 namespace {
+
+// Keeps a core busy for so long, by the clock of this thread.
+void Work(double seconds) {
+  const std::clock_t begin = std::clock();
+  while (std::clock() - begin < seconds * CLOCKS_PER_SEC) {
+  }
+}
 
 class CellTest : public ::testing::Test {
  protected:
@@ -109,6 +118,10 @@ TEST_F(CellTest, ClaimsHaveMeaningAndReason) {
   EXPECT_EQ(claims[0].judgement.reason, "Two cores.");
   EXPECT_EQ(claims[1].Meaning(), "It is fast.");
   EXPECT_EQ(claims[2].judgement.reason, "Too close. One core.");
+  judgement.disturbed = true;
+  cell_.Claim("It is fast.", judgement, "One core.");
+  EXPECT_EQ(claims[3].judgement.reason, "Too close.")
+      << "that is no reason for a time that is not known";
 }
 
 TEST_F(CellTest, NoDifferenceIsSaid) {
@@ -205,12 +218,52 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
                  "\"c\"");
   }
   const Judgement faster = Faster(timings["a"], timings["b"], 1.1);
-  // It is not known beside other programs: a sleeping callback is not seen.
   if (!faster.disturbed) {
     EXPECT_EQ(faster.verdict, Verdict::kHolds);
   }
-  // If the kernel reports how long a thread waited, the load is accounted for.
-  EXPECT_EQ(faster.exposed, !UndisturbedTimer().Read().undisturbed.has_value());
+}
+
+// Beside two programs for each core some repeats are undisturbed, and the
+// figures are theirs.
+TEST_F(CellTest, KeepsTheUndisturbedRepeatsBesideOtherPrograms) {
+  if (ProcessTimes::Read().waited.empty()) GTEST_SKIP() << "no schedstat";
+  const BusyCores others(/*programs_per_core=*/2);
+  Cell cell(Size::kCourse, &result_);
+  int calls = 0;
+  const Timing timing =
+      cell.TimeInterleaved({{"work", {}, [&] { ++calls, Work(1e-3); }}})[0];
+  if (!cell.BesideOthers()) GTEST_SKIP() << "/proc/stat says nothing here";
+  ASSERT_FALSE(timing.completion.disturbed);
+  EXPECT_GE(timing.completion.value.count, 6);
+  EXPECT_LT(timing.completion.value.count, calls - 1);
+  EXPECT_EQ(timing.repeats.size(), timing.completion.samples.size());
+  // The work's own time, whoever else runs.
+  EXPECT_LT(timing.completion.value.median, 1.2e-3);
+}
+
+// Of repeats that are longer than a time slice none is undisturbed.
+TEST_F(CellTest, SaysThatOtherProgramsDisturbedAllRepeats) {
+  if (ProcessTimes::Read().waited.empty()) GTEST_SKIP() << "no schedstat";
+  const BusyCores others(/*programs_per_core=*/2);
+  Cell cell(Size::kCourse, &result_);
+  const Figure figure = cell.TimeHost("work", [] { Work(50e-3); });
+  if (!cell.BesideOthers()) GTEST_SKIP() << "/proc/stat says nothing here";
+  EXPECT_TRUE(figure.disturbed);
+  EXPECT_GE(figure.value.count, 9) << "all count";
+}
+
+// The repeats of a measurement that the cell times itself.
+TEST_F(CellTest, ReportsAsManyRepeatsOfEach) {
+  const std::vector<Elapsed> a(9, {1, true});
+  std::vector<Elapsed> b(9, {2, true});
+  b[0] = {8, false};
+  const std::vector<Figure> figures =
+      cell_.ReportTimes("host", {{"a", a}, {"b", b}});
+  const std::size_t count = cell_.BesideOthers() ? 8 : 9;
+  EXPECT_EQ(figures[0].samples, std::vector<double>(count, 1));
+  EXPECT_EQ(figures[1].samples.size(), count);
+  EXPECT_EQ(figures[1].samples.back(), 2);
+  EXPECT_EQ(result_.figures.size(), 2u);
 }
 
 TEST_F(CellTest, PrintTimesTellsAskingFromWaiting) {

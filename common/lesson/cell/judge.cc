@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,18 +11,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
 #include "common/base/statistics.h"
-#include "common/base/undisturbed_timer.h"
 
 namespace d2l {
 namespace {
 
 // A ratio at least this close to 1 counts as no difference.
 constexpr double kSame = 1.05;
+// See Judgement::close.
+constexpr double kClose = 1.2;
 
 void CheckUnits(const char* function, const Figure& a, const Figure& b) {
   if (a.unit == b.unit) return;
@@ -52,26 +50,8 @@ Figure Derive(const Phrase& label, const std::string& unit, const Figure& a,
   figure.unit = unit;
   figure.value.count = std::min(a.value.count, b.value.count);
   figure.value.coverage = std::min(a.value.coverage, b.value.coverage);
-  figure.exposed = a.exposed || b.exposed;
+  figure.disturbed = a.disturbed || b.disturbed;
   return figure;
-}
-
-// An estimate of the figure without other programs.
-Summary WithoutLoad(const Figure& figure) {
-  if (figure.undisturbed.empty()) return figure.value;
-  std::vector<double> least, most;
-  for (const Bounds& b : figure.undisturbed) {
-    least.push_back(b.least);
-    most.push_back(b.most);
-  }
-  Summary summary = Summarize(least);
-  summary.high = Summarize(most).high;
-  summary.median = std::clamp(figure.value.median, summary.low, summary.high);
-  return summary;
-}
-
-bool IsDisturbed(const Figure& a, const Figure& b) {
-  return !a.undisturbed.empty() || !b.undisturbed.empty();
 }
 
 // a / b: per repeat if the two have as many samples, else by interval
@@ -86,11 +66,6 @@ Figure Ratio(const char* function, const Figure& a, const Figure& b) {
   ratio.value.median = a.value.median / b.value.median;
   ratio.value.low = a.value.low / b.value.high;
   ratio.value.high = a.value.high / b.value.low;
-  if (IsDisturbed(a, b)) {
-    const Summary x = WithoutLoad(a), y = WithoutLoad(b);
-    ratio.undisturbed.assign(std::min(x.count, y.count),
-                             {x.low / y.high, x.high / y.low});
-  }
   return ratio;
 }
 
@@ -103,40 +78,26 @@ Verdict Decided(bool within, bool outside) {
                    : Verdict::kInconclusive;
 }
 
-// The known range of a number without other programs: "1.10x to 1.90x", "at
-// least 61.0x", or "" if nothing is known.
-std::string TextWithoutLoad(const Figure& figure, const Summary& value,
-                            const Decide& decide) {
-  constexpr double kWide = 100;
-  constexpr double kNoEnd = std::numeric_limits<double>::infinity();
-  const auto end = [&](double x) {
-    return Measured(FormatMedian(Exactly(x), figure.unit));
-  };
-  if (value.high <= kWide * value.low) {
-    return Say("%s to %s", end(value.low), end(value.high));
-  }
-  if (decide(value.low, kNoEnd) != Verdict::kInconclusive) {
-    return Say("at least %s", end(value.low));
-  }
-  if (decide(0, value.high) != Verdict::kInconclusive) {
-    return Say("at most %s", end(value.high));
-  }
-  return "";
-}
-
 // Judges one number.
 Judgement Judge(const Figure& figure, const std::string& asked,
                 const Decide& decide) {
-  const Summary value = WithoutLoad(figure);
+  const Summary& value = figure.value;
   const Verdict verdict = decide(value.low, value.high);
   Judgement judgement;
   judgement.number = Measured(FormatMedian(value, figure.unit));
   judgement.evidence = asked;
-  judgement.exposed = figure.exposed;
-  judgement.disturbed = !figure.undisturbed.empty();
   judgement.no_difference =
       figure.unit == "x" && value.low * kSame > 1 && value.high < kSame;
-  if (value.coverage < kCoverage) {
+  if (value.low != value.high) {
+    const std::string to =
+        value.low < 0 ? absl::StrCat(" ", Say("to"), " ") : "-";
+    absl::StrAppend(&judgement.evidence,
+                    Say("; 95 %%: %s", FormatInterval(value, figure.unit, to)));
+  }
+  if (figure.disturbed) {
+    judgement.disturbed = true;
+    judgement.reason = Say("Other programs disturbed too many of the repeats.");
+  } else if (value.coverage < kCoverage) {
     judgement.reason =
         value.count == 1
             ? Say("The spread of %d sample is not known well enough; 6 are "
@@ -147,28 +108,13 @@ Judgement Judge(const Figure& figure, const std::string& asked,
                   value.count);
   } else {
     judgement.verdict = verdict;
-  }
-  if (!judgement.disturbed) {
-    if (value.low != value.high) {
-      const std::string to =
-          value.low < 0 ? absl::StrCat(" ", Say("to"), " ") : "-";
-      absl::StrAppend(
-          &judgement.evidence,
-          Say("; 95 %%: %s", FormatInterval(value, figure.unit, to)));
-    }
-    if (verdict == Verdict::kInconclusive && judgement.reason.empty()) {
+    const auto with = [&](double factor) {
+      return decide(factor * value.low, factor * value.high);
+    };
+    judgement.close = with(kClose) != verdict || with(1 / kClose) != verdict;
+    if (verdict == Verdict::kInconclusive) {
       judgement.reason = Say("The repeats differ too much to decide.");
     }
-    return judgement;
-  }
-  const std::string without = TextWithoutLoad(figure, value, decide);
-  if (verdict != Verdict::kInconclusive) {
-    absl::StrAppend(&judgement.evidence,
-                    Say("; without other programs %s", without));
-  } else if (judgement.reason.empty()) {
-    judgement.reason =
-        without.empty() ? Say("The effect of other programs is not known.")
-                        : Say("Without other programs it may be %s.", without);
   }
   return judgement;
 }
@@ -177,29 +123,23 @@ std::string Bound(const Figure& figure, double bound) {
   return Measured(FormatMedian(Exactly(bound), figure.unit));
 }
 
-// Bounds of `combine` without other programs. They are at the corners, since
-// `combine` grows or falls with each of the two.
-std::vector<Bounds> UndisturbedPerRepeat(
-    const Figure& a, const Figure& b,
-    const std::function<double(double, double)>& combine) {
-  const auto bounds = [](const Figure& figure, std::size_t i) {
-    return figure.undisturbed.empty()
-               ? Bounds{figure.value.low, figure.value.high}
-               : figure.undisturbed[i];
-  };
-  const auto repeats = [](const Figure& figure) {
-    return figure.undisturbed.empty() ? figure.samples.size()
-                                      : figure.undisturbed.size();
-  };
-  std::vector<Bounds> both;
-  for (std::size_t i = 0; i < std::min(repeats(a), repeats(b)); ++i) {
-    const Bounds x = bounds(a, i), y = bounds(b, i);
-    const auto [least, most] =
-        std::minmax({combine(x.least, y.least), combine(x.least, y.most),
-                     combine(x.most, y.least), combine(x.most, y.most)});
-    both.push_back({least, most});
-  }
-  return both;
+// Adds the control's number and requirement to the evidence.
+void AddControl(const Judgement& control, const std::string& name,
+                Judgement* judgement) {
+  absl::StrAppend(
+      &judgement->evidence, Say("; %s: %s", Translated(name), control.number),
+      control.evidence.empty() ? "" : Say(" (%s)", control.evidence));
+}
+
+// The control decides nothing, so the judgement is INCONCLUSIVE.
+void LeaveOpen(const Judgement& control, const std::string& name,
+               Judgement* judgement) {
+  judgement->verdict = Verdict::kInconclusive;
+  judgement->disturbed = control.disturbed;
+  // Its reason is about its own number, not about the claim's.
+  judgement->reason =
+      Lead(Say("The control, \"%s\", is INCONCLUSIVE.", Translated(name))) +
+      control.reason;
 }
 
 }  // namespace
@@ -268,19 +208,15 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
 Judgement Both(const Judgement& claim, const Judgement& control,
                const std::string& control_name) {
   Judgement both = claim;
-  both.evidence += Say("; %s: %s", Translated(control_name), control.number);
-  both.exposed = claim.exposed || control.exposed;
-  both.disturbed = claim.disturbed || control.disturbed;
-  if (claim.verdict == Verdict::kHolds) {
+  AddControl(control, control_name, &both);
+  if (claim.verdict != Verdict::kHolds) return both;
+  if (control.verdict == Verdict::kInconclusive) {
+    LeaveOpen(control, control_name, &both);
+  } else {
     both.verdict = control.verdict;
-    both.reason = control.reason;
+    both.close = control.close;
     if (control.verdict == Verdict::kFails) {
       both.reason = Say("The control shows the same.");
-    } else if (control.verdict == Verdict::kInconclusive) {
-      // Its reason is about its own number, not about the claim's.
-      both.reason = Lead(Say("The control, \"%s\", is INCONCLUSIVE.",
-                             Translated(control_name))) +
-                    control.reason;
     }
   }
   return both;
@@ -289,11 +225,12 @@ Judgement Both(const Judgement& claim, const Judgement& control,
 Judgement Given(const Judgement& control, const Judgement& claim,
                 const std::string& control_name) {
   Judgement given = claim;
-  given.evidence += Say("; %s: %s", Translated(control_name), control.number);
-  given.exposed = claim.exposed || control.exposed;
-  given.disturbed = claim.disturbed || control.disturbed;
-  if (control.verdict != Verdict::kHolds) {
+  AddControl(control, control_name, &given);
+  if (control.verdict == Verdict::kInconclusive) {
+    LeaveOpen(control, control_name, &given);
+  } else if (control.verdict == Verdict::kFails) {
     given.verdict = Verdict::kInconclusive;
+    given.disturbed = false;
     given.reason = Say("The control shows nothing to compare with.");
   }
   return given;
@@ -344,9 +281,6 @@ Figure PerRepeat(const Phrase& label, const std::string& unit, const Figure& a,
   Figure figure = Derive(label, unit, a, b);
   figure.value = Summarize(samples);
   figure.samples = std::move(samples);
-  if (IsDisturbed(a, b)) {
-    figure.undisturbed = UndisturbedPerRepeat(a, b, combine);
-  }
   return figure;
 }
 
@@ -360,7 +294,6 @@ Figure Sampled(const Phrase& label, const Phrase& measured_on,
                const std::string& unit, std::vector<double> samples) {
   Figure figure{label, "", measured_on, unit, Summarize(samples)};
   figure.samples = std::move(samples);
-  figure.exposed = unit == "s";
   return figure;
 }
 

@@ -16,10 +16,9 @@
 // more than the samples show. A figure known to less than kCoverage, which
 // needs six samples, decides nothing.
 //
-// Beside other programs a time is judged by its estimate without them
-// (undisturbed_timer.h): each repeat has two bounds, and the number an
-// interval; a verdict must hold for all of the interval. Only the third of the
-// repeats that other programs disturbed least counts.
+// Beside other programs a time is that of the repeats that they did not disturb
+// (undisturbed_timer.h). If there are too few of these, the figure is
+// disturbed, and what is judged by it is INCONCLUSIVE.
 //
 // Judge a claim together with its control if the claim could be wrong although
 // the number is as expected: compare the two (Less(with, control)), or use
@@ -42,7 +41,6 @@
 
 #include "common/base/console/language.h"
 #include "common/base/statistics.h"
-#include "common/base/undisturbed_timer.h"
 
 namespace d2l {
 
@@ -61,12 +59,8 @@ struct Figure {
   Summary value;
   // The samples behind the summary, by repeat; empty if they are not known.
   std::vector<double> samples = {};
-  // Whether other load changes it by an unknown amount: true of times, and of
-  // numbers computed from times.
-  bool exposed = false;
-  // If other programs disturbed it: bounds of the samples without them, for the
-  // repeats that they disturbed least.
-  std::vector<Bounds> undisturbed = {};
+  // Whether other programs disturbed it: then it decides nothing.
+  bool disturbed = false;
   std::optional<Place> place = std::nullopt;  // see Cell::At
   int group = 0;  // shared by figures that were timed in turn; 0: none
 
@@ -91,8 +85,9 @@ struct Judgement {
   std::string number;          // the deciding number: "1.89x", "3 of 10"
   std::string evidence;        // "needs 1.10x or more; 95 %: 1.88-1.91"
   std::string reason = "";     // a sentence, if the judge has one
-  bool exposed = false;        // see Figure::exposed
-  bool disturbed = false;      // by other programs, which the judge considered
+  bool disturbed = false;      // INCONCLUSIVE because of other programs
+  bool close = false;          // a number 1.2 times as large, or as small, may
+                               // have decided otherwise
   bool no_difference = false;  // a ratio that is certainly 1.00x, to 5 %
   std::vector<AskedFor> asked_for = {};
 };
@@ -108,8 +103,9 @@ Judgement Less(const Figure& a, const Figure& b, double by = 1);
 // Are a and b the same to within a factor? The number is a / b. within > 1.
 Judgement AboutEqual(const Figure& a, const Figure& b, double within);
 
-// HOLDS if both do. The number is the claim's. If the claim HOLDS and the
-// control does not, the reason is the control's, and names it.
+// HOLDS if both do. The number is the claim's. The evidence has the control's
+// number and requirement after its name. If the claim HOLDS and the control
+// does not, the reason is the control's, and names it.
 Judgement Both(const Judgement& claim, const Judgement& control,
                const std::string& control_name);
 
@@ -141,7 +137,8 @@ Figure PerRepeat(const Phrase& label, const std::string& unit, const Figure& a,
 // a / b, of two positive figures of one unit; unit "x".
 Figure RatioPerRepeat(const Phrase& label, const Figure& a, const Figure& b);
 
-// A figure of one sample per repeat. Exposed to load if its unit is "s".
+// A figure of one sample per repeat. Times beside which other programs may run
+// are reported with Cell::ReportTimes.
 Figure Sampled(const Phrase& label, const Phrase& measured_on,
                const std::string& unit, std::vector<double> samples);
 

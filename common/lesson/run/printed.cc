@@ -121,7 +121,7 @@ void PrintCellResult(const CellResult& result, const Detail& detail,
   if (!course.empty()) {
     std::cout << WrapWords(course, PrintedBy(text), "", Columns());
   }
-  const std::string claims = ClaimsText(result);
+  const std::string claims = ClaimsText(result, detail.verbose);
   if (!claims.empty()) std::cout << "\n" << claims;
   const std::string prediction = PredictionText(result);
   if (!prediction.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "common/device/device_table.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/judge.h"
+#include "common/lesson/cell/other_load.h"
 #include "common/lesson/text/lesson.h"
 #include "nlohmann/json.hpp"
 
@@ -51,7 +53,8 @@ Json ToJson(const CellResult& cell) {
                       {"meaning", claim.Meaning()},
                       {"number", claim.judgement.number},
                       {"evidence", claim.judgement.evidence},
-                      {"reason", claim.judgement.reason}});
+                      {"reason", claim.judgement.reason},
+                      {"because", claim.because}});
   }
   Json drawings = Json::array();
   for (const Shown& drawing : cell.drawings) {
@@ -81,6 +84,7 @@ Json ToJson(const CellResult& cell) {
           {"seconds", cell.seconds},
           {"figures", figures},
           {"claims", claims},
+          {"not_asked", cell.not_asked},
           {"drawings", drawings},
           {"load",
            cell.load ? Json{{"cores", cell.load->cores}, {"of", cell.load->of}}
@@ -107,6 +111,9 @@ std::string Dump(const Json& json) {
   // `replace`: a reason may quote text that is not UTF-8, which must not throw.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+// Claims that a cell shows without --verbose.
+constexpr std::size_t kShownClaims = 2;
 
 // "(needs 1.10x or more; 95 %: 1.88-1.91)", with the number unless the claim's
 // text has it.
@@ -157,24 +164,30 @@ std::string CourseJson(const std::vector<LessonResult>& lessons) {
   return Dump({{"lessons", list}});
 }
 
-void JudgeLoad(int needed, CellResult* cell) {
-  if (!cell->load || !cell->load->Disturbs(needed)) return;
-  Judgement* last = nullptr;
-  for (Claimed& claim : cell->claims) {
-    Judgement& judgement = claim.judgement;
-    if (judgement.exposed) {
-      judgement.verdict = Verdict::kInconclusive;
-      judgement.reason = Say("The effect of other programs is not known.");
-    }
-    if ((judgement.exposed || judgement.disturbed) &&
-        judgement.verdict == Verdict::kInconclusive) {
-      last = &judgement;
+std::string LoadText(const std::vector<LessonResult>& lessons, int cores_needed,
+                     bool counted) {
+  std::optional<OtherLoad> most;
+  std::vector<std::string> disturbed;
+  for (const LessonResult& lesson : lessons) {
+    for (const CellResult& cell : lesson.cells) {
+      const bool open = std::any_of(
+          cell.claims.begin(), cell.claims.end(),
+          [](const Claimed& claim) { return claim.judgement.disturbed; });
+      if (open) disturbed.push_back(cell.number);
+      const bool counts =
+          open || (!counted && cell.load && cell.load->Disturbs(cores_needed));
+      if (!counts || !cell.load) continue;
+      if (!most || cell.load->cores > most->cores) most = cell.load;
     }
   }
-  if (last == nullptr) return;
-  last->reason = absl::StrCat(
-      Lead(last->reason), Lead(cell->load->Text()),
-      Say("To run it again when they have ended: --cell=%s", cell->number));
+  if (!most) return "";
+  const std::string what =
+      counted ? Say("When they have ended, run the undecided cells again: "
+                    "--cell=%s",
+                    absl::StrJoin(disturbed, ","))
+              : Say("This kernel does not say which repeats they disturbed, so "
+                    "all count.");
+  return absl::StrCat(Lead(most->Text()), what);
 }
 
 std::string FiguresText(const CellResult& cell) {
@@ -195,10 +208,21 @@ std::string FiguresText(const CellResult& cell) {
   return text;
 }
 
-std::string ClaimsText(const CellResult& cell) {
+std::string ClaimsText(const CellResult& cell, bool verbose) {
   std::string text;
-  for (const Claimed& claim : cell.claims) {
-    absl::StrAppend(&text, ClaimText(claim, false));
+  for (std::size_t i = 0; i < cell.claims.size(); ++i) {
+    const Claimed& claim = cell.claims[i];
+    if (!verbose && i == kShownClaims) {
+      const std::size_t more = cell.claims.size() - i;
+      absl::StrAppend(&text,
+                      more == 1 ? Say("%d more claim: --verbose", more)
+                                : Say("%d more claims: --verbose", more),
+                      "\n");
+      break;
+    }
+    const Judgement& judgement = claim.judgement;
+    const bool close = judgement.close && judgement.verdict != Verdict::kHolds;
+    absl::StrAppend(&text, ClaimText(claim, !verbose && !close));
   }
   return text;
 }
@@ -237,8 +261,9 @@ std::string CourseText(const std::vector<LessonResult>& lessons) {
       if (!printed.empty()) {
         absl::StrAppend(&text, Wrap(printed, PrintedBy(cell.text)));
       }
-      for (const Claimed& claim : cell.claims) {
-        absl::StrAppend(&text, ClaimText(claim, true));
+      const std::size_t shown = std::min(cell.claims.size(), kShownClaims);
+      for (std::size_t i = 0; i < shown; ++i) {
+        absl::StrAppend(&text, ClaimText(cell.claims[i], true));
       }
     }
   }

@@ -1,6 +1,6 @@
 // The results of a lesson, as text and as JSON.
 //
-//   std::cout << ClaimsText(result) << FiguresText(result);
+//   std::cout << ClaimsText(result, false) << FiguresText(result);
 //   WriteAtomically("out.json", LessonJson(lesson));
 //
 // JSON of a lesson:
@@ -12,13 +12,15 @@
 //    {"file", "line", "text"}, "output", "error", "seconds",
 //    "figures": [{"name", "label", "unit", "median", "low", "high"}],
 //    "claims": [{"text", "verdict", "meaning", "number", "evidence",
-//    "reason"}],
+//    "reason", "because"}], "not_asked",
 //    "drawings": [{"name", "label", "file", "text"}], "load": {"cores",
 //    "of"}}]}
 // and of the course: {"lessons": [ … ]}. Times are in seconds, unit "s". The
 // text of a claim and the names of figures and drawings are the same in every
 // run and every language, with "{}" for the claim's number; its meaning has the
-// number, and meaning and label are in the run's language ("lang"). The output
+// number. Its reason begins with the judge's; the cell's, "because", may stand
+// for itself. Not_asked counts claims that this machine cannot show. Meaning
+// and label are in the run's language ("lang"). The output
 // is the output of the cell's code, including printed drawings. The error is ""
 // unless the cell threw one. The file of a drawing is "" if none was written,
 // and a .dot file if Graphviz's dot failed: its text is there even if it was
@@ -55,23 +57,27 @@ struct LessonResult {
 std::string LessonJson(const LessonResult& lesson);
 std::string CourseJson(const std::vector<LessonResult>& lessons);
 
-// Makes claims about times INCONCLUSIVE if other programs disturbed the cell,
-// which needs this many cores, by an unknown amount (judge.h). The last claim
-// that they made INCONCLUSIVE then says how to run the cell again.
-void JudgeLoad(int needed, CellResult* cell);
+// What other programs used while the cells ran that left a claim INCONCLUSIVE
+// because of them, and how to run these again. "" if there are none. counted:
+// whether the kernel says how long threads wait (undisturbed_timer.h); if not,
+// it says that, beside other programs.
+std::string LoadText(const std::vector<LessonResult>& lessons, int cores_needed,
+                     bool counted);
 
 // The figures, a line each: median and interval; "" if there are none.
 std::string FiguresText(const CellResult& cell);
 
-// Each claim: the verdict, its meaning and the evidence; and, unless it HOLDS,
-// the reason. "" if there are none.
-std::string ClaimsText(const CellResult& cell);
+// The first two claims, or with `verbose` all: the verdict, its meaning, and,
+// unless it HOLDS, the reason. The evidence stands with it if `verbose`, or if
+// it leaves the verdict close. "" if there are none.
+std::string ClaimsText(const CellResult& cell, bool verbose);
 
 // "You predicted 3: right."; or the prediction, and the right choice if that is
 // known. "" if there was no prediction.
 std::string PredictionText(const CellResult& cell);
 
-// All claims by cell, with the course's output; without the evidence.
+// The first two claims of each cell, with the course's output; without the
+// evidence.
 std::string CourseText(const std::vector<LessonResult>& lessons);
 
 // The lines, joined by "; ".

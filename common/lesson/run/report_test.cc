@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -53,7 +54,8 @@ LessonResult SampleResult() {
       {"It takes {} as long.",
        {Verdict::kHolds, "2.5x", "needs 1.30x or more; 95 %: 2.4-2.6", "why"}},
       {"\"quoted\"",
-       {Verdict::kFails, "", std::string("\xff\n", 2), "Asking takes longer."}},
+       {Verdict::kFails, "", std::string("\xff\n", 2), "Asking takes longer."},
+       "Asking takes longer."},
       {"third",
        {Verdict::kInconclusive, "1.1x", "needs 1.30x or more", "Noise."}}};
   cell.drawings = {{"z = x", "d/z.svg", "\nz = x\n\n[x]\n"}};
@@ -126,18 +128,21 @@ TEST(LessonJson, HasExactlyThisShape) {
              2, 2, 2)};
   const auto claim = [](const char* text, const char* verdict,
                         const char* meaning, const char* number,
-                        const char* evidence, const char* reason) {
+                        const char* evidence, const char* reason,
+                        const char* because) {
     return Json{{"text", text},         {"verdict", verdict},
                 {"meaning", meaning},   {"number", number},
-                {"evidence", evidence}, {"reason", reason}};
+                {"evidence", evidence}, {"reason", reason},
+                {"because", because}};
   };
   cell["claims"] = {
       claim("It takes {} as long.", "HOLDS", "It takes 2.5x as long.", "2.5x",
-            "needs 1.30x or more; 95 %: 2.4-2.6", "why"),
+            "needs 1.30x or more; 95 %: 2.4-2.6", "why", ""),
       claim("\"quoted\"", "FAILS", "\"quoted\"", "", "\xef\xbf\xbd\n",
-            "Asking takes longer."),
+            "Asking takes longer.", "Asking takes longer."),
       claim("third", "INCONCLUSIVE", "third", "1.1x", "needs 1.30x or more",
-            "Noise.")};
+            "Noise.", "")};
+  cell["not_asked"] = 0;
   cell["drawings"] = {{{"name", "z = x"},
                        {"label", "z = x"},
                        {"file", "d/z.svg"},
@@ -186,13 +191,30 @@ TEST(ClaimsText, HasMeaningEvidenceAndReason) {
   CellResult cell = SampleResult().cells[0];
   cell.claims[1].judgement.evidence = "counted";
   EXPECT_EQ(
-      ClaimsText(cell),
+      ClaimsText(cell, /*verbose=*/true),
       "HOLDS  It takes 2.5x as long. (needs 1.30x or more; 95 %: 2.4-2.6)\n"
       "FAILS  \"quoted\" (counted)\n"
       "       Asking takes longer.\n"
       "INCONCLUSIVE  third (1.1x; needs 1.30x or more)\n"
       "       Noise.\n");
-  EXPECT_EQ(ClaimsText({}), "");
+  EXPECT_EQ(ClaimsText({}, true), "");
+}
+
+TEST(ClaimsText, IsShortUnlessVerbose) {
+  CellResult cell = SampleResult().cells[0];
+  cell.claims[1].judgement.evidence = "needs 1.30x or more";
+  EXPECT_EQ(ClaimsText(cell, /*verbose=*/false),
+            "HOLDS  It takes 2.5x as long.\n"
+            "FAILS  \"quoted\"\n"
+            "       Asking takes longer.\n"
+            "1 more claim: --verbose\n");
+  // A claim that fails by little shows by how much; one that holds does not.
+  cell.claims.pop_back();
+  for (Claimed& claim : cell.claims) claim.judgement.close = true;
+  EXPECT_EQ(ClaimsText(cell, /*verbose=*/false),
+            "HOLDS  It takes 2.5x as long.\n"
+            "FAILS  \"quoted\" (needs 1.30x or more)\n"
+            "       Asking takes longer.\n");
 }
 
 TEST(PredictionText, SaysWhatIsRightWhereThatIsKnown) {
@@ -207,39 +229,31 @@ TEST(PredictionText, SaysWhatIsRightWhereThatIsKnown) {
   EXPECT_EQ(PredictionText(cell), "");
 }
 
-TEST(JudgeLoad, DecidesNoTimesUnderLoad) {
-  CellResult cell = SampleResult().cells[0];
-  cell.claims[0].judgement.exposed = true;
-  cell.load = OtherLoad{0.1, 2};
-  JudgeLoad(3, &cell);
-  EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kHolds);
-  cell.load = std::nullopt;
-  JudgeLoad(3, &cell);
-  EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kHolds);
-  cell.load = OtherLoad{1.4, 2};
-  JudgeLoad(3, &cell);
-  EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kInconclusive);
+TEST(LoadText, NamesTheCellsThatOtherProgramsLeftOpen) {
+  LessonResult lesson = SampleResult();
+  lesson.cells.push_back(lesson.cells[0]);
+  lesson.cells[1].number = "2.3";
+  lesson.cells[0].load = OtherLoad{1.4, 2};
+  lesson.cells[1].load = OtherLoad{1.8, 2};
+  // Undisturbed repeats have decided all.
+  EXPECT_EQ(LoadText({lesson}, 3, true), "");
   EXPECT_EQ(
-      cell.claims[0].judgement.reason,
-      "The effect of other programs is not known. Other programs used 1.4 "
-      "of 2 cores. To run it again when they have ended: --cell=2.2");
-  // Verdicts on counted numbers stay.
-  EXPECT_EQ(cell.claims[1].judgement.verdict, Verdict::kFails);
-  EXPECT_EQ(cell.claims[1].judgement.reason, "Asking takes longer.");
-}
-
-TEST(JudgeLoad, KeepsWhatIsKnownBesideLoad) {
-  CellResult cell = SampleResult().cells[0];
-  cell.claims[0].judgement.disturbed = true;
-  cell.load = OtherLoad{1.4, 2};
-  JudgeLoad(3, &cell);
-  EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kHolds);
-  cell.claims[0].judgement.verdict = Verdict::kInconclusive;
-  cell.claims[0].judgement.reason = "It may be 1.1x.";
-  JudgeLoad(3, &cell);
-  EXPECT_EQ(cell.claims[0].judgement.reason,
-            "It may be 1.1x. Other programs used 1.4 of 2 cores. To run it "
-            "again when they have ended: --cell=2.2");
+      LoadText({lesson}, 3, false),
+      "Other programs used 1.8 of 2 cores. This kernel does not say which "
+      "repeats they disturbed, so all count.");
+  lesson.cells[0].claims[2].judgement.disturbed = true;
+  EXPECT_EQ(LoadText({lesson}, 3, true),
+            "Other programs used 1.4 of 2 cores. When they have ended, run the "
+            "undecided cells again: --cell=2.2");
+  lesson.cells[1].claims[2].judgement.disturbed = true;
+  EXPECT_EQ(LoadText({lesson}, 3, true),
+            "Other programs used 1.8 of 2 cores. When they have ended, run the "
+            "undecided cells again: --cell=2.2,2.3");
+  lesson.cells[0].claims[2].judgement.disturbed = false;
+  lesson.cells[1].claims[2].judgement.disturbed = false;
+  lesson.cells[0].load = std::nullopt;
+  lesson.cells[1].load = OtherLoad{0.1, 2};
+  EXPECT_EQ(LoadText({lesson}, 3, false), "") << "that is the usual background";
 }
 
 TEST(CourseText, NamesEachClaimByItsCell) {
@@ -250,9 +264,7 @@ TEST(CourseText, NamesEachClaimByItsCell) {
             "notebook: numpy: 0.2660 sec; torch: 0.0010 sec\n"
             "HOLDS  It takes 2.5x as long.\n"
             "FAILS  \"quoted\"\n"
-            "       Asking takes longer.\n"
-            "INCONCLUSIVE  third (1.1x)\n"
-            "       Noise.\n");
+            "       Asking takes longer.\n");
   EXPECT_EQ(CourseText({}), "");
 }
 

@@ -23,6 +23,7 @@
 #include "common/base/files/atomic_file.h"
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
+#include "common/base/undisturbed_timer.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/drawing/html_timeline.h"
@@ -182,7 +183,6 @@ std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
         Say("%s (cell %d of %d)", task.number, i + 1, tasks.size());
     if (!RunAndRecordCell(task, progress, run, &result)) ++failures->errors;
     result.load = watch.Seen();
-    JudgeLoad(CoresNeeded(), &result);
     failures->wrong_results += result.wrong_results;
     PrintCellResult(result, run.detail, Next(task));
     lessons.back().cells.push_back(std::move(result));
@@ -302,6 +302,9 @@ void PrintSummary(const std::vector<LessonResult>& lessons, const Run& run,
                   const Failures& failures, double seconds) {
   std::cout << "\n" << Rule();
   if (run.program == Program::kCourse) std::cout << CourseText(lessons) << "\n";
+  const std::string load =
+      LoadText(lessons, CoresNeeded(), !ProcessTimes::Read().waited.empty());
+  if (!load.empty()) std::cout << Wrap(load);
   if (!run.detail.chosen) {
     std::cout << Wrap(
         Say("One cell, with its code and figures: --cell=%s --code --verbose",

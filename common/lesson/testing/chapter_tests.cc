@@ -14,6 +14,7 @@ TEST(Chapter, ResultsAreRight) {
     ExpectCellsAsListed(Tested(), *run);
     ExpectEightyColumns(*run);
     ExpectShortCells(*run);
+    ExpectReasonsBorneOut(*run);
   }
 }
 

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <regex>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -19,6 +22,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -118,6 +122,133 @@ std::size_t EndOfWideTable(const std::vector<absl::string_view>& lines,
     if (lines[i] == lines[begin] && ++rules == 3) return i + 1;
   }
   return 0;
+}
+
+// A part of a reason that says how figures compare. In `says`, NUMBER stands
+// for a number with its unit.
+struct Comparison {
+  std::string says;
+  std::function<bool(const std::vector<double>& numbers, const Json& cell)>
+      holds;
+};
+
+// The median of the cell's figure whose name begins so.
+double MedianOf(const Json& cell, const std::string& name) {
+  for (const Json& figure : cell["figures"]) {
+    if (absl::StartsWith(figure["name"].get<std::string>(), name)) {
+      return figure["median"];
+    }
+  }
+  ADD_FAILURE() << "no figure " << name << " in " << cell["id"];
+  return 0;
+}
+
+// Numbers are rounded to three digits, percent to whole ones.
+const std::vector<Comparison>& Comparisons() {
+  using Numbers = std::vector<double>;
+  static const auto& comparisons = *new std::vector<Comparison>{
+      {"Enqueueing took NUMBER of the time: the device works nearly as fast as "
+       "the front end enqueues",
+       [](const Numbers& n, const Json&) { return n[0] >= 50; }},
+      {"on one stream and NUMBER on two, and are enqueued in NUMBER\\. The "
+       "front end enqueues no faster than the device works",
+       [](const Numbers& n, const Json&) { return n[1] > 0.79 * n[0]; }},
+      {"NUMBER of NUMBER additions are in the queue",
+       [](const Numbers& n, const Json&) { return n[0] > 0; }},
+      {"NUMBER requests were served by NUMBER blocks: a stream's next "
+       "operation "
+       "may use a block again",
+       [](const Numbers& n, const Json&) { return n[1] < n[0]; }},
+      {"t1 is NUMBER t2\\. Enqueueing takes longer while a device works: "
+       "NUMBER",
+       [](const Numbers& n, const Json& cell) {
+         return n[0] >= 1 && n[1] > MedianOf(cell, "t1 ");
+       }},
+      {"t2 is NUMBER t1: the device is the slower one",
+       [](const Numbers& n, const Json&) { return n[0] >= 1; }},
+      {"The front end sets the pace once its t1 is longer than t2: at NUMBER "
+       "this t1",
+       [](const Numbers& n, const Json& cell) {
+         const double ratio = MedianOf(cell, "t2 ") / MedianOf(cell, "t1 ");
+         return std::abs(n[0] / ratio - 1) < 0.01;
+       }},
+      {"The calls take NUMBER of the time: one front end makes them",
+       [](const Numbers& n, const Json&) { return n[0] >= 50; }},
+      {"The calls take NUMBER of the time, so they do not limit it: operations "
+       "that run at the same time take longer than alone",
+       [](const Numbers& n, const Json&) { return n[0] <= 50; }},
+      {"The products alone take NUMBER of its time, and no compiler makes them "
+       "faster",
+       [](const Numbers& n, const Json&) { return n[0] >= 90; }},
+      {"Neither hides the other",
+       [](const Numbers&, const Json& cell) {
+         return MedianOf(cell, "predicted") <
+                MedianOf(cell, "without compiling, completion");
+       }},
+      {"That is the least from batch NUMBER on",
+       [](const Numbers& n, const Json&) { return n[0] >= 256; }},
+      {"NUMBER at the end, NUMBER overlapped: the sums are work for the same "
+       "cores",
+       [](const Numbers& n, const Json&) { return n[0] < 1.11 * n[1]; }},
+      {"NUMBER on two, and is enqueued in NUMBER and NUMBER\\. Virtual devices "
+       ".*: nearly all of a step is computing",
+       [](const Numbers& n, const Json&) { return 9.9 * n[2] < n[0]; }},
+      {"The split's share cores and memory",
+       [](const Numbers&, const Json& cell) {
+         return MedianOf(cell, "split, simulated") <
+                MedianOf(cell, "split, two processes");
+       }},
+      {"Its calls for [a-z]*:[0-9] took NUMBER; for NUMBER of these it waited",
+       [](const Numbers& n, const Json&) { return n[1] < 1.01 * n[0]; }},
+      {"The first product's NUMBER are NUMBER of the first run's NUMBER",
+       [](const Numbers& n, const Json&) {
+         return std::abs(100 * n[0] / n[2] - n[1]) < 2;
+       }},
+  };
+  return comparisons;
+}
+
+// "80.2 us" in seconds, "12 MiB" in bytes; other units as they are.
+double ValueOf(const std::string& number) {
+  static const std::map<std::string, double> kUnits = {
+      {"ns", 1e-9},    {"us", 1e-6},           {"ms", 1e-3},
+      {"KiB", 1024.0}, {"MiB", 1024.0 * 1024}, {"GiB", 1024.0 * 1048576}};
+  std::string digits = number;
+  digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
+  std::size_t end = 0;
+  const double value = std::stod(digits, &end);
+  const auto unit =
+      kUnits.find(std::string(absl::StripAsciiWhitespace(digits.substr(end))));
+  return unit == kUnits.end() ? value : unit->second * value;
+}
+
+// Every comparison that the cell's reason makes must be one of these, and be
+// true of the figures.
+void ExpectBorneOut(const Json& cell, const Json& claim) {
+  static const std::regex kCompares(
+      "faster|slower|longer|shorter|nearly|limit|hides|the least|no more|"
+      "as long as|too little|dominat|than alone");
+  std::string because = claim["because"];
+  for (const Comparison& comparison : Comparisons()) {
+    const std::regex says(absl::StrReplaceAll(
+        comparison.says,
+        {{"NUMBER",
+          "([0-9][0-9.,]*(?:e[+-][0-9]+)?(?: ?(?:[num]?s|[KMG]iB|B|%|x))?)"}}));
+    std::smatch match;
+    if (!std::regex_search(because, match, says)) continue;
+    std::vector<double> numbers;
+    for (std::size_t i = 1; i < match.size(); ++i) {
+      numbers.push_back(ValueOf(match[i]));
+    }
+    EXPECT_TRUE(comparison.holds(numbers, cell))
+        << cell["id"] << ": " << claim["because"] << "\n"
+        << claim;
+    because = match.prefix().str() + match.suffix().str();
+  }
+  EXPECT_FALSE(std::regex_search(because, kCompares))
+      << cell["id"] << ": \"" << because
+      << "\" compares figures: say it only where they bear it out, and add it "
+         "to Comparisons in lesson_testing.cc";
 }
 
 // The number of devices that --devices names.
@@ -225,7 +356,8 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
     EXPECT_NE(cell["predict"], "") << expected.id;
     EXPECT_GE(cell["choices"].size(), 2u) << expected.id;
     EXPECT_LE(cell["choices"].size(), 4u) << expected.id;
-    EXPECT_EQ(cell["claims"].size(), static_cast<std::size_t>(expected.claims))
+    EXPECT_EQ(cell["claims"].size() + cell["not_asked"].get<std::size_t>(),
+              static_cast<std::size_t>(expected.claims))
         << expected.id << " in lesson.md, \"- Claims:\"; " << cell;
     EXPECT_GE(cell["figures"].size(),
               static_cast<std::size_t>(expected.figures))
@@ -246,6 +378,12 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
           << claim;
     }
     EXPECT_THAT(run.output, HasSubstr(Heading(expected)));
+  }
+}
+
+void ExpectReasonsBorneOut(const LessonRun& run) {
+  for (const Json& cell : run.json["cells"]) {
+    for (const Json& claim : cell["claims"]) ExpectBorneOut(cell, claim);
   }
 }
 

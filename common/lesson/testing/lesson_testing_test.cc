@@ -36,7 +36,9 @@ LessonRun Good() {
                    "low": -1, "median": 2, "high": 3}],
       "drawings": [{"name": "time"}],
       "claims": [{"text": "It holds.", "meaning": "It holds.",
-                  "verdict": "HOLDS", "evidence": "So it is."}]}]})json");
+                  "verdict": "HOLDS", "evidence": "So it is.",
+                  "because": ""}],
+      "not_asked": 0}]})json");
   return run;
 }
 
@@ -120,6 +122,32 @@ TEST(LessonTestingTest, RefusesAMissingClaim) {
   LessonRun run = Good();
   run.json["cells"][0]["claims"].clear();
   EXPECT_NONFATAL_FAILURE(ExpectListed(run), "claims");
+}
+
+TEST(LessonTestingTest, CountsAClaimThatIsNotAsked) {
+  LessonRun run = Good();
+  run.json["cells"][0]["claims"].clear();
+  run.json["cells"][0]["not_asked"] = 1;
+  ExpectListed(run);
+}
+
+TEST(LessonTestingTest, RefusesAReasonThatTheFiguresDoNotBearOut) {
+  LessonRun run = Good();
+  const auto because = [&](const std::string& text) {
+    run.json["cells"][0]["claims"][0]["because"] = text;
+  };
+  because("A call takes 3.00 us.");
+  ExpectReasonsBorneOut(run);
+  because("t2 is 1.02x t1: the device is the slower one.");
+  ExpectReasonsBorneOut(run);
+  because("t2 is 0.90x t1: the device is the slower one.");
+  EXPECT_NONFATAL_FAILURE(ExpectReasonsBorneOut(run), "0.90x");
+  because(
+      "2.96 ms on one stream and 3.00 ms on two, and are enqueued in 80.0 "
+      "us. The front end enqueues no faster than the device works.");
+  EXPECT_NONFATAL_FAILURE(ExpectReasonsBorneOut(run), "80.0 us");
+  because("The device is slower than a snail.");
+  EXPECT_NONFATAL_FAILURE(ExpectReasonsBorneOut(run), "a snail");
 }
 
 TEST(LessonTestingTest, RefusesAClaimWithoutEvidence) {
