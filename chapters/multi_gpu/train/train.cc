@@ -369,7 +369,7 @@ absl::Status Resume(Training& t) {
   t.batches.SetPosition(t.progress.next);
   const std::int64_t trained = t.progress.next.epoch;
   Print(trained >= t.options.epochs
-            ? Say("Resumed from %s, after its last epoch, %d; for more, say "
+            ? Say("Resumed from %s: %d epochs are trained; for more, say "
                   "--epochs=%d.",
                   file, trained, 2 * trained)
             : Say("Resumed from %s: epoch %d, after batch %d of %d", file,
