@@ -166,7 +166,7 @@ class Commands(Workspace):
     def test_speaks_chinese(self):
         _, output = self.run_main("--lang=zh")
         self.assertIn("一半", output)
-        self.assertIn("已完成 0 / 1 道练习。", output)
+        self.assertIn("已完成0 / 1道练习。", output)
 
     def test_an_unknown_name(self):
         code, output = self.run_main("hafl")

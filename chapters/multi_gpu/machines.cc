@@ -298,7 +298,8 @@ void SeveralMachines(Cell& cell) {
   cell.Claim(
       "Given the link's speed, the simulator predicts the split's time: {}.",
       AboutEqual(simulated[1], measured[1], 1.25),
-      Say("Star's transfers take turns. The split's share cores and memory."));
+      Say("The star's transfers take turns; the split's transfers share cores "
+          "and memory."));
 }
 // %%
 D2L_CELL("d2l/several-machines", SeveralMachines);

@@ -90,14 +90,13 @@ TEST(Runner, GoodCellPrintsAllItsParts) {
 TEST(Runner, CodeAndFiguresAreShownOnDemand) {
   const ProgramResult r = Sample({"--cell=9.1,s/after", "--code", "--verbose"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
-  ExpectParts(
-      r.output,
-      {"[s/good]\n", "A stream is given work", "--- Python --",
-       "\nwith Benchmark():\n    work()\n",
-       "--- Here (C++), common/lesson/testing/sample", "HostCallback(",
-       "Predict: ", "median [95 % interval]\n",
-       "two milliseconds, completion (cpu:1, virtual)", "Next: --cell=9.2\n",
-       "[s/after]\n", "Next: --cell=9.10\n"});
+  ExpectParts(r.output,
+              {"[s/good]\n", "A stream is given work", "--- Python --",
+               "\nwith Benchmark():\n    work()\n",
+               "--- Here (C++), common/lesson/testing/sample", "HostCallback(",
+               "Predict: ", "median [95 % interval]\n",
+               "two milliseconds, completion (cpu:1, virtual)",
+               "Next: --cell=9.2\n", "[s/after]\n", "Next: --cell=9.10\n"});
   EXPECT_THAT(r.output, Not(HasSubstr("Code: --code")));
   EXPECT_THAT(r.output, Not(HasSubstr("Figures: --verbose")));
 }
@@ -108,14 +107,14 @@ TEST(Runner, SpeaksChinese) {
   const ProgramResult r = Sample(
       {"--cell=s/good,s/after", "--lang=zh", "--verbose", "--json=" + path});
   EXPECT_EQ(r.exit_code, 0) << r.output;
-  ExpectParts(
-      r.output,
-      {"示例课", "设备，规模course：", "注意：", "9.1  好的单元",
-       "d2l 0.1, 练习1, 2 [s/good]\n\n", "给一个流两毫秒的任务。",
-       "\n预测：要多久？\n", "笔记本：Done: 0.0020 sec\n", "  调用早", "倍返回。",
-       "要求1.30倍", "不成立  The work is done when", "       并没有。\n",
-       "中位数", "两毫秒，完成（cpu:1，虚拟）", "\n你会学到：等待。",
-       "下一个：--cell=9.2\n", "9.9  After", "2个单元，2个论断："});
+  ExpectParts(r.output,
+              {"示例课", "设备，规模course：", "注意：", "9.1  好的单元",
+               "d2l 0.1, 练习1, 2 [s/good]\n\n", "给一个流两毫秒的任务。",
+               "\n预测：要多久？\n", "笔记本：Done: 0.0020 sec\n", "  调用早",
+               "倍返回。", "要求1.30倍", "不成立  The work is done when",
+               "       并没有。\n", "中位数", "两毫秒，完成（cpu:1，虚拟）",
+               "\n你会学到：等待。", "下一个：--cell=9.2\n", "9.9  After",
+               "2个单元，2个论断："});
   std::istringstream lines(r.output);
   for (std::string line; std::getline(lines, line);) {
     if (line.find(path) == std::string::npos) {
