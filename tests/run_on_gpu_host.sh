@@ -87,12 +87,41 @@ chapters() {
   sed -n 's/^ *"\([a-z0-9_]*\)": [0-9]*,.*/\1/p' chapters/chapters.bzl
 }
 
-# Libraries that every Linux has.
+# Libraries that every Linux has. Debian 12's libstdc++ needs a newer glibc than the
+# programs do, which run with the one of Ubuntu 22.04, of Colab and of Kaggle.
 stays_behind() {
   case "$1" in
     linux-vdso* | ld-linux* | libc.so* | libm.so* | libpthread.so* | libdl.so* | librt.so*) true ;;
+    libstdc++.so* | libgcc_s.so*) true ;;
     *) false ;;
   esac
+}
+
+# Complains if a program or library of the pack needs a newer glibc than Ubuntu 22.04's.
+check_glibc() {
+  local needed
+  needed="$(objdump -T "$stage"/d2l/bin/* "$stage"/d2l/lib/* | grep -o 'GLIBC_[0-9.]*' \
+    | sort -Vu | tail -1)"
+  echo "needs $needed" | tee -a "$stage/d2l/built.txt"
+  if [[ "$(printf '%s\nGLIBC_2.35\n' "$needed" | sort -V | tail -1)" != GLIBC_2.35 ]]; then
+    complain "the pack needs $needed; Ubuntu 22.04, Colab and Kaggle have 2.35."
+  fi
+}
+
+# copy_licenses PATTERN...: the licences of what the pack holds: the libraries whose paths
+# match, and those that are linked into the programs.
+copy_licenses() {
+  local package
+  mkdir "$stage/d2l/licenses"
+  cp LICENSE NOTICE "$stage/d2l/licenses"
+  {
+    if [[ $# -gt 0 ]]; then dpkg -S "$@" 2> /dev/null | cut -d: -f1; fi
+    grep '^lib\|-dev$' third_party/debian-packages.txt
+  } | sort -u | while read -r package; do
+    if [[ -e "/usr/share/doc/$package/copyright" ]]; then
+      cp -L "/usr/share/doc/$package/copyright" "$stage/d2l/licenses/$package.txt"
+    fi
+  done
 }
 
 # Writes to built.txt which architectures the programs have kernels for. Complains if
@@ -154,10 +183,14 @@ make_pack() {
   strip "$stage"/d2l/bin/*
   if [[ "$archs" != none ]]; then check_archs; fi
   # Two fields of "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x...)".
-  ldd "$stage"/d2l/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u \
-    | while read -r library path; do
-      if ! stays_behind "$library"; then cp -L "$path" "$stage/d2l/lib/$library"; fi
-    done
+  local copied=()
+  while read -r library path; do
+    if stays_behind "$library"; then continue; fi
+    cp -L "$path" "$stage/d2l/lib/$library"
+    copied+=("*/$(basename "$(realpath "$path")")") # dpkg may know it without /usr
+  done < <(ldd "$stage"/d2l/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u)
+  check_glibc
+  copy_licenses "${copied[@]}"
   # The programs have the same kernels, more than 100 MB apart.
   tar -C "$stage" -cf - d2l | xz --lzma2=preset=6,dict=256MiB > "$out.part" \
     && mv "$out.part" "$out" || exit 1

@@ -1,7 +1,8 @@
 """@local_cuda: the CUDA toolkit of this machine.
 
 Looked for in this order: $CUDA_PATH, $CUDA_HOME, the nvcc on PATH,
-/usr/local/cuda.  --repo_env=CUDA_PATH=none pretends that there is none.
+/usr/local/cuda; the first that is complete is used.  Debian's and Ubuntu's own
+package is complete in /usr.  --repo_env=CUDA_PATH=none pretends that there is none.
 
 Without a toolkit the same targets exist, and say so when something that is
 built needs one of them.
@@ -10,11 +11,13 @@ built needs one of them.
 load(":system_library.bzl", "HEADER", "missing_text")
 
 _TOOLKIT = """
-# The toolkit's C headers: cuda_runtime.h, cublas_v2.h, cuda.h, ...
+# The toolkit's C headers: cuda_runtime.h, cublas_v2.h, cuda.h, ... There are none in
+# this folder if they are in /usr/include, where the compiler finds them by itself.
 cc_library(
     name = "headers",
     hdrs = glob(
         ["include/**"],
+        allow_empty = True,
         exclude = ["include/cccl/**", "include/nvtx3/**"],
     ),
     includes = ["include"],
@@ -39,7 +42,7 @@ cc_library(
 _NVTX = """
 cc_library(
     name = "nvtx",
-    hdrs = glob(["include/nvtx3/**"]),
+    hdrs = glob(["include/nvtx3/**"], allow_empty = True),
     linkopts = ["-ldl"],
     deps = [":headers"],
 )
@@ -48,10 +51,14 @@ cc_library(
 # `bazel shutdown`, because Bazel looks at the system once per server.
 _NOT_FOUND = "--config=cuda needs the CUDA toolkit, and no nvcc was found ({looked}): install it, or set CUDA_PATH to its folder, run `bazel shutdown` and build again; or build without --config=cuda."
 _NO_CUDART = "The CUDA toolkit in {root} has no libcudart_static.a in {dirs}: install the rest of it, run `bazel shutdown` and build again; or build without --config=cuda."
+_TOO_OLD = "The CUDA toolkit in {root} is {version}, and this needs CUDA 12.0 or newer: install that, run `bazel shutdown` and build again; or build without --config=cuda."
 _NO_PART = "The CUDA toolkit in {root} has no {part}: install it, run `bazel shutdown` and build again."
 
 def _find_root(ctx):
-    """Returns the toolkit's folder, or None, and a text on where it was looked for."""
+    """Returns the toolkit's folder, or None, and a text on where it was looked for.
+
+    A folder without libcudart_static.a is returned only if no other has it.
+    """
     env = ctx.os.environ
     if env.get("CUDA_PATH") == "none":
         return None, "CUDA_PATH=none"
@@ -62,12 +69,29 @@ def _find_root(ctx):
         ("PATH", str(nvcc.realpath.dirname.dirname) if nvcc else None),
         ("/usr/local/cuda", "/usr/local/cuda"),
     ]
-    looked = []
+    looked, found = [], []
     for where, root in candidates:
         if root and ctx.path(root + "/bin/nvcc").exists:
-            return root.rstrip("/"), None
+            found.append(root.rstrip("/"))
         looked.append("%s=%s" % (where, root) if root and root != where else where)
+    complete = [root for root in found if _library_dir(ctx, _library_dirs(root))]
+    if found:
+        return (complete + found)[0], None
     return None, "looked at " + ", ".join(looked)
+
+def _library_dirs(root):
+    return [root + d for d in [
+        "/lib64",
+        "/lib",
+        "/targets/x86_64-linux/lib",
+        "/targets/sbsa-linux/lib",
+        "/lib/x86_64-linux-gnu",
+        "/lib/aarch64-linux-gnu",
+    ]]
+
+def _library_dir(ctx, dirs):
+    found = [d for d in dirs if ctx.path(d + "/libcudart_static.a").exists]
+    return found[0] if found else None
 
 def _host_problem(ctx, root, version):
     """Whether nvcc takes the gcc that it would call, from the check in its own header."""
@@ -95,10 +119,6 @@ def _host_problem(ctx, root, version):
         version = version,
     )
 
-def _library_dir(ctx, dirs, file):
-    found = [d for d in dirs if ctx.path(d + "/" + file).exists]
-    return found[0] if found else None
-
 def _describe(ctx, problem = "", host_problem = "", nvcc = "", version = ""):
     """Writes toolkit.bzl, which cuda.bzl loads."""
     ctx.file("toolkit.bzl", "TOOLKIT = struct(\n%s)\n" % "".join(["    %s = %s,  # %s\n" % (name, repr(value), what) for name, value, what in [
@@ -112,10 +132,21 @@ def _cuda_configure_impl(ctx):
     ctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % ctx.name)
 
     root, looked = _find_root(ctx)
-    dirs = [root + d for d in ["/lib64", "/lib", "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"]] if root else []
-    lib = _library_dir(ctx, dirs, "libcudart_static.a")
-    if not lib:
-        problem = _NO_CUDART.format(root = root, dirs = ", ".join(dirs)) if root else _NOT_FOUND.format(looked = looked)
+    dirs = _library_dirs(root) if root else []
+    lib = _library_dir(ctx, dirs)
+    nvcc = root + "/bin/nvcc" if root else ""
+
+    # Build cuda_13.0.r13.0/...
+    version = "".join(ctx.execute([nvcc, "--version"]).stdout.strip().split("\n")[-1:]) if lib else ""
+    number = version.replace("Build cuda_", "").split(".r")[0]
+    problem = ""
+    if not root:
+        problem = _NOT_FOUND.format(looked = looked)
+    elif not lib:
+        problem = _NO_CUDART.format(root = root, dirs = ", ".join(dirs))
+    elif number.split(".")[0].isdigit() and int(number.split(".")[0]) < 12:
+        problem = _TOO_OLD.format(root = root, version = number)
+    if problem:
         _describe(ctx, problem = problem)
         ctx.file("BUILD", HEADER + "".join([
             missing_text(name, problem)
@@ -123,12 +154,11 @@ def _cuda_configure_impl(ctx):
         ]))
         return
 
-    nvcc = root + "/bin/nvcc"
-    version = "".join(ctx.execute([nvcc, "--version"]).stdout.strip().split("\n")[-1:])  # Build cuda_13.0.r13.0/...
-    ctx.symlink(root + "/include", "include")
+    if root != "/usr":
+        ctx.symlink(root + "/include", "include")
     _describe(
         ctx,
-        host_problem = _host_problem(ctx, root, version.replace("Build cuda_", "").split(".r")[0]),
+        host_problem = _host_problem(ctx, root, number),
         nvcc = nvcc,
         version = version,
     )

@@ -63,6 +63,15 @@ def translator(lang):
     return lambda text: found.get(text, text)
 
 
+def printable(text):
+    """The text on one line, as C++'s PrintableText shows it: what a file is called must not
+    command a terminal."""
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join("\\n" if c == "\n"
+                   else "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8"))
+                   if unicodedata.category(c) == "Cc" else c for c in text)
+
+
 def columns(text):
     """The columns on a terminal: a Chinese character takes two."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

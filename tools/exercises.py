@@ -8,6 +8,7 @@ done is remembered in .exercises.json, in the workspace, which git ignores.
 """
 
 import argparse
+import ctypes
 import difflib
 import hashlib
 import json
@@ -25,13 +26,14 @@ import textwrap
 import time
 
 import course_texts
-from untouched import untouched
+from answers import untouched
 
 ROOT = pathlib.Path(
     os.environ.get("BUILD_WORKSPACE_DIRECTORY")
     or pathlib.Path(__file__).resolve().parent.parent)
 PROGRESS = ".exercises.json"
 SECONDS = 60  # for a judgement, which is then stopped
+PATIENCE = 5  # seconds without a word about a build
 MUCH = 10_000_000  # bytes of output, after which a program is stopped
 # The first words of common/exercise/exercise_main.cc, after \x1e and the run's key.
 VERDICTS = {"RIGHT": "right", "RIGHT BUT SLOW": "slow", "WRONG": "wrong",
@@ -44,9 +46,11 @@ language = "en"
 def say(text, *values):
     """The text in the run's language, which is also that of its commands."""
     text = course_texts.translator(language)(text)
-    text = text % values if values else text
+    if values:
+        text = text % tuple(course_texts.printable(value) if isinstance(value, str) else value
+                            for value in values)
     if language != course_texts.system_language():
-        text = re.sub(r"bazel run //:\w+( -- [\w-]+(?: --\w+)?)?",
+        text = re.sub(r"bazel run //:[a-z]+( -- [a-z_0-9-]+(?: --[a-z]+)?)?",
                       lambda command: command[0] + ("" if command[1] else " --")
                       + " --lang=" + language, text)
     return text
@@ -60,8 +64,8 @@ class Exercise:
 
     def __init__(self, root, chapter, section):
         self.chapter, self.name, self.title = chapter, section.name, section.title
-        self.book, self.teaches = (section.facts.get(fact, "")
-                                   for fact in ("Book", "Teaches"))
+        self.book, self.teaches, self.takes = (section.facts.get(fact, "")
+                                               for fact in ("Book", "Teaches", "Takes"))
         # Paragraphs, by "task", "hint 1", "notice", …
         self.parts = {PARTS.get(label, label.lower()): course_texts.paragraphs(text)
                       for label, text in section.parts.items()}
@@ -75,7 +79,13 @@ class Exercise:
         self.solution = solutions / self.file_name
         self.target = f"//{self.folder}:{self.name}"
 
+    def effort(self):
+        """"15 **": the minutes that it takes, and how hard it is."""
+        takes = re.fullmatch(r"(\d+) minutes, (\w+)", self.takes)
+        return f"{takes[1]:>2} {DIFFICULTY[takes[2]]:3}" if takes else ""
 
+
+DIFFICULTY = {"easy": "*", "medium": "**", "hard": "***"}
 PARTS = {"": "task", "提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hint 3",
          "注意": "notice", "问题": "question", "答案": "answer"}
 
@@ -96,11 +106,17 @@ def differing_stubs(root):
 
 
 def load_progress(root):
-    """The known state of each exercise: its verdict, the file's digest, hints shown."""
+    """The known state of each exercise: its verdict, the file's digest, hints shown. What
+    is damaged is left out."""
     try:
-        return json.loads((root / PROGRESS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        read = json.loads((root / PROGRESS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
+    types = {"verdict": str, "file": str, "hints": int}
+    return {name: {key: value for key, value in state.items()
+                   if isinstance(value, types.get(key, ()))}
+            for name, state in (read.items() if isinstance(read, dict) else ())
+            if isinstance(state, dict)}
 
 
 def save_progress(root, progress):
@@ -117,6 +133,15 @@ def note(root, name, **changes):
     progress.setdefault(name, {}).update(changes)
     save_progress(root, progress)
     return progress[name]
+
+
+def remember(root, name, **changes):
+    """As note; what cannot be written is said, and the rest goes on."""
+    try:
+        note(root, name, **changes)
+    except OSError as error:
+        print(say("This is not remembered, since %s cannot be written: %s", PROGRESS,
+                  error.strerror), file=sys.stderr)
 
 
 def digest(root, exercise):
@@ -142,18 +167,50 @@ def first_error(output, file):
             own = [l for l in lines[max(0, i - 12):i + 12]
                    if l.lstrip().startswith(file + ":")]
             shown += own[:1]
-        return shown
+        return shown + instead(found[3])
     for line in lines:
         if "undefined reference to" in line:
             return [line[line.index("undefined reference"):]]
     return None
 
 
-def build(root, exercise, show_steps):
-    """The output of bazel and the compiler if the build fails; else None."""
+# What PyTorch and MXNet call by these names is called otherwise.
+INSTEAD = {
+    "Tensor": {
+        "to": "To(x, device)", "as_in_ctx": "To(x, device)", "copyto": "CopyTo(x, y)",
+        "cuda": "To(x, TryGpu())", "item": "Item(x)", "asscalar": "Item(x)",
+        "numpy": "ToVector<float>(x)", "asnumpy": "ToVector<float>(x)",
+        "tolist": "ToVector<float>(x)", "Wait": "WaitToRead(x)",
+        "wait_to_read": "WaitToRead(x)", "clone": "Clone(x)", "sum": "Sum(x)",
+        "mean": "Mean(x)", "reshape": "Reshape(x, shape)", "view": "Reshape(x, shape)",
+        "backward": "tape.Backward(loss)"},
+    "Event": {
+        "Wait": "event.Synchronize(), or stream.Wait(event)",
+        "wait": "event.Synchronize(), or stream.Wait(event)",
+        "synchronize": "event.Synchronize()", "query": "event.Query()",
+        "record": "stream.Record()", "Record": "stream.Record()"},
+    "Stream": {
+        "wait_event": "stream.Wait(event)", "wait_stream": "stream.Wait(other.Record())",
+        "record_event": "stream.Record()", "synchronize": "stream.Synchronize()"},
+}
+
+
+def instead(error):
+    """A line with the right name, if the compiler's error is about a wrong one."""
+    quoted = "['‘]([^'’]+)['’]"
+    found = re.search(rf"{quoted} has no member named {quoted}", error)
+    clang = re.search(rf"no member named {quoted} in {quoted}", error)
+    owner, name = found.groups() if found else clang.groups()[::-1] if clang else ("", "")
+    name_here = INSTEAD.get(re.split(r"\W", owner)[-1], {}).get(name)
+    return [say("Instead of .%s: %s", name, name_here)] if name_here else []
+
+
+def build(root, exercise):
+    """The output of bazel and the compiler if the build fails; else None. What takes long
+    is said."""
     if not shutil.which("bazel"):
         return say("There is no bazel. tools/doctor.sh says what to install.")
-    lines = []
+    lines, begin, show_steps = [], time.monotonic(), False
     with subprocess.Popen(
             ["bazel", "build", "--color=no", "--curses=no",
              "--show_progress_rate_limit=2", "--ui_event_filters=-info,-debug",
@@ -162,6 +219,12 @@ def build(root, exercise, show_steps):
             errors="replace") as bazel:
         for line in bazel.stdout:
             step = re.match(r"\[([\d,]+) / ([\d,]+)\]", line)
+            done, all_steps = (int(n.replace(",", "")) for n in step.groups()) if step else (0, 0)
+            # Steps that are cached are done before.
+            if (not show_steps and all_steps > done + 10
+                    and time.monotonic() - begin >= PATIENCE):
+                show_steps = True
+                print(say("Building the libraries, once; that takes minutes."), flush=True)
             if step and show_steps:
                 print(end="\r" + say("Building: %s of %s steps", *step.groups()),
                       flush=True)
@@ -170,6 +233,33 @@ def build(root, exercise, show_steps):
     if show_steps:
         print()
     return "".join(lines) if bazel.returncode else None
+
+
+def children():
+    """The numbers of this process's children."""
+    found = set()
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text(errors="replace")
+        except OSError:  # it has ended
+            continue
+        if int(text.rpartition(")")[2].split()[1]) == os.getpid():
+            found.add(int(stat.parent.name))
+    return found
+
+
+def adopt_orphans(adopt):
+    """Has the system make this process the parent of its descendants whose parents end."""
+    set_child_subreaper = 36  # PR_SET_CHILD_SUBREAPER
+    ctypes.CDLL(None).prctl(set_child_subreaper, int(adopt), 0, 0, 0)
+
+
+def end_children(but):
+    """Ends all children that are not in `but`, and those that they leave."""
+    while found := children() - but:
+        for number in found:
+            os.kill(number, signal.SIGKILL)  # is there, if only as a zombie
+            os.waitpid(number, 0)
 
 
 def sentence(verdict, text):
@@ -188,6 +278,8 @@ def run(program, arguments, seconds=SECONDS):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out, \
             tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as err:
+        before_it = children()
+        adopt_orphans(True)
         child = subprocess.Popen([str(program)] + arguments, stdout=out, stderr=err,
                                  stdin=subprocess.DEVNULL, start_new_session=True,
                                  env=dict(os.environ, D2L_VERDICT_KEY=key))
@@ -205,6 +297,8 @@ def run(program, arguments, seconds=SECONDS):
         finally:  # also after Ctrl-C; ends the answer's processes
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
+            end_children(but=before_it)  # also those with sessions of their own
+            adopt_orphans(False)  # a server that bazel starts is to stay
         out.seek(0)
         err.seek(0)
         output, errors = out.read(MUCH), err.read(MUCH)
@@ -247,11 +341,8 @@ def run(program, arguments, seconds=SECONDS):
 
 def judge(root, exercises, exercise, flags):
     """Builds and judges. Prints, stores and returns the verdict."""
-    first = not (root / "bazel-bin" / exercise.folder / exercise.name).exists()
-    if first:
-        print(say("Building the libraries, once; that takes minutes."), flush=True)
     judged = digest(root, exercise)
-    output = build(root, exercise, first)
+    output = build(root, exercise)
     if output is not None:
         error = first_error(output, exercise.file)
         verdict = "does not compile"
@@ -266,14 +357,18 @@ def judge(root, exercises, exercise, flags):
     print(text)
     if verdict == "not done":
         print("  " + say("Replace // YOUR CODE and the line below it."))
-    if verdict in ("right", "slow"):
+    if verdict == "right":
+        print()
+        show(exercise.parts.get("notice", []), first=say("Notice: "))
+        print(say("A solution: bazel run //:exercises -- %s --solution", exercise.name))
+    elif verdict == "slow":
         print("\n" + say("What to notice: bazel run //:exercises -- %s --solution",
                          exercise.name))
     else:
         print("\n" + say("A hint: bazel run //:exercises -- %s --hint", exercise.name))
     done = load_progress(root).get(exercise.name, {}).get("verdict")
     if done != "right" or verdict == "right":
-        note(root, exercise.name, verdict=verdict, file=judged)
+        remember(root, exercise.name, verdict=verdict, file=judged)
     if verdict == "right":
         if exercise.name == exercises[-1].name:
             print(say("This was the last exercise."))
@@ -327,22 +422,34 @@ def show_next(root, exercises, name=None):
         print(say("Next: bazel run //:exercises -- %s", todo[0]))
 
 
-def list_all(root, exercises):
+def show_list(root, exercises, every):
+    """Lists every exercise, or the next one of each chapter."""
     progress = load_progress(root)
     runnable = [e for e in exercises if not e.is_question]
-    print(say("In each chapter from easy to hard; the first two take five minutes each."))
+
+    def is_right(e):
+        return progress.get(e.name, {}).get("verdict") == "right"
+
     for chapter in dict.fromkeys(e.chapter for e in runnable):
-        print("\n" + say(chapter))
-        for e in (e for e in runnable if e.chapter == chapter):
+        of_chapter = [e for e in runnable if e.chapter == chapter]
+        todo = [e for e in of_chapter if not is_right(e)]
+        print(say("%s: %d of %d right", say(chapter), len(of_chapter) - len(todo),
+                  len(of_chapter)))
+        for e in of_chapter if every else todo[:1]:
             known = progress.get(e.name, {})
             verdict = known.get("verdict", "not done")
             changed = known.get("file", "") not in ("", digest(root, e))
-            print(f"  {MARKS.get(verdict, '-')} {e.name:22} {e.title}"
+            print(f"  {MARKS.get(verdict, '-')} {e.name:21} {e.effort():6} {e.title}"
                   + f" ({say('changed since')})" * changed)
-    right = sum(progress.get(e.name, {}).get("verdict") == "right" for e in runnable)
-    print("\n" + say("+ right   ~ right but slow   - wrong   . not done"))
-    print(say("%d of %d exercises are done.", right, len(runnable)))
-    show_next(root, runnable)
+        print()
+    print(say("+ right   ~ right but slow   - wrong   . not done") + "\n"
+          + say("Behind the name: the minutes that it takes; * easy, ** medium, *** hard"))
+    if not every:
+        print(say("All exercises: bazel run //:exercises -- --all"))
+    if any(is_right(e) for e in runnable):
+        show_next(root, runnable)
+    elif runnable:
+        print(say("Start here: bazel run //:exercises -- %s", runnable[0].name))
     if any(e.is_question for e in exercises):
         print(say("Questions to think about are in the book: bazel run //:book"))
 
@@ -351,11 +458,12 @@ def hint(root, exercise):
     shown = load_progress(root).get(exercise.name, {}).get("hints", 0)
     if shown >= len(exercise.hints):
         print(say("There are no more hints; --solution shows a solution.") + "\n")
-    number = min(shown + 1, len(exercise.hints))
-    note(root, exercise.name, hints=number)
+    number = min(max(shown, 0) + 1, len(exercise.hints))
     for i, text in enumerate(exercise.hints[:number]):
         print(say("Hint %d of %d", i + 1, len(exercise.hints)))
         show(text)
+    sys.stdout.flush()
+    remember(root, exercise.name, hints=number)
 
 
 def solution(root, exercise):
@@ -376,16 +484,16 @@ def reset(root, exercise):
         path.replace(kept)
         print(say("Your answer is kept in %s", kept.relative_to(root)))
     path.write_text(stub, encoding="utf-8")
-    note(root, exercise.name, verdict="not done", hints=0, file="")
-    print(say("Restored: %s", exercise.file))
+    print(say("Restored: %s", exercise.file), flush=True)
+    remember(root, exercise.name, verdict="not done", hints=0, file="")
 
 
 def main(arguments):
     global language
     parser = argparse.ArgumentParser(
         prog="bazel run //:exercises --",
-        description="Lists the exercises, or judges your answer to one.")
-    parser.add_argument("name", nargs="?", help="the exercise; none: list all")
+        description="Lists the next exercises, or judges your answer to one.")
+    parser.add_argument("name", nargs="?", help="the exercise; none: list")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--hint", action="store_true", help="the next of three hints")
     what.add_argument("--solution", action="store_true",
@@ -394,6 +502,7 @@ def main(arguments):
                       help="judge whenever the file is saved")
     what.add_argument("--reset", action="store_true",
                       help="restore the untouched file")
+    what.add_argument("--all", action="store_true", help="list all, also those that are done")
     what.add_argument("--check", action="store_true",
                       help="do all untouched files agree with their solutions?")
     parser.add_argument("--check_races", action="store_true",
@@ -409,7 +518,8 @@ def main(arguments):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        print(course_texts.printable(f"{error.filename}: {error.strerror}"),
+              file=sys.stderr)
         return 1
 
 
@@ -425,7 +535,7 @@ def command(parser, options):
     if options.name is None:
         if options.hint or options.solution or options.watch or options.reset:
             parser.error("which exercise? For example: wait_for_less --hint")
-        list_all(ROOT, exercises)
+        show_list(ROOT, exercises, options.all)
         return 0
     flags = ["--check_races"] if options.check_races else []
     exercise = runnable.get(pathlib.Path(options.name).stem)

@@ -16,6 +16,7 @@ import unittest
 import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import answers  # noqa: E402
 import exercises  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "chapters"))
@@ -30,6 +31,7 @@ MARKDOWN = """# Exercises
 - Book: d2l 13.2
 - Teaches: to
   divide
+- Takes: 5 minutes, easy
 
 One line,
 and another.
@@ -134,6 +136,16 @@ class Texts(Workspace):
                          "好" * 38 + "，a\n好。")
         self.assertEqual(exercises.fill("好" * 40 + "。"), "好" * 39 + "\n好。")
 
+    def test_answers_in_one_file_keep_their_names_and_lines(self):
+        text = ("// A comment.\n\n#include <cmath>\n\nnamespace d2l {\nnamespace {\n"
+                "int F() { return 1; }\n}  // namespace\n}  // namespace d2l\n")
+        made = answers.together([("a.cc", text), ("b.cc", text)])
+        self.assertEqual(made.count("#include <cmath>"), 1)
+        self.assertIn('namespace file1 {\n#line 7 "b.cc"\nint F()', made)
+        for wrong in ["#define X\n" + text, text + "int x;\n", "int x;\n"]:
+            with self.assertRaisesRegex(ValueError, "a.cc: an answer is in"):
+                answers.together([("a.cc", wrong)])
+
     def test_the_untouched_file_is_made_of_the_solution(self):
         self.assertEqual(exercises.untouched(SOLUTION), STUB)
 
@@ -146,27 +158,50 @@ class Texts(Workspace):
 class Commands(Workspace):
     def test_lists_with_progress(self):
         exercises.note(self.root, "half", verdict="right")
-        _, output = self.run_main()
-        self.assertIn("+ half", output)
-        self.assertIn("1 of 1 exercises are done.", output)
-        self.assertTrue(output.startswith("In each chapter from easy to hard;"))
+        _, output = self.run_main("--all")
+        self.assertIn("tiny: 1 of 1 right\n  + half                   5 *   Half of it\n",
+                      output)
         self.assertNotIn("why", output)
         self.assertNotIn("changed", output)
+
+    def test_lists_the_next_of_each_chapter_and_where_to_start(self):
+        (self.root / "chapters/chapters.bzl").write_text(
+            'C = {\n    "tiny": 1,\n    "large": 1,\n}\n')
+        folder = self.root / "chapters/large/exercises"
+        folder.mkdir(parents=True)
+        (folder / "exercises.md").write_text(
+            "".join(f"## {name}: A part\n\nTask.\n\n" for name in ("whole", "third")))
+        _, output = self.run_main()
+        for text in ("tiny: 0 of 1 right\n  . half ", "large: 0 of 2 right\n  . whole ",
+                     "All exercises: bazel run //:exercises -- --all\n",
+                     "Start here: bazel run //:exercises -- half\n"):
+            self.assertIn(text, output)
+        self.assertNotIn("third", output)
+        exercises.note(self.root, "whole", verdict="right")
+        exercises.note(self.root, "third", verdict="wrong")
+        _, output = self.run_main()
+        self.assertIn("large: 1 of 2 right\n  - third ", output)
+        self.assertIn("Next: bazel run //:exercises -- half\n", output)
+        self.assertNotIn("Start here", output)
+        exercises.note(self.root, "third", verdict="right")
+        _, output = self.run_main()
+        self.assertIn("large: 2 of 2 right\n\n", output)
+        self.assertIn("  + whole ", self.run_main("--all")[1])
 
     def test_says_what_has_changed_since_it_was_judged(self):
         exercises.note(self.root, "half", verdict="right", file=exercises.digest(
             self.root, exercises.all_exercises(self.root)[0]))
-        self.assertNotIn("changed", self.run_main()[1])
+        self.assertNotIn("changed", self.run_main("--all")[1])
         self.file.write_text("mine")
-        self.assertIn("+ half                   Half of it (changed since)",
-                      self.run_main()[1])
+        self.assertIn("+ half                   5 *   Half of it (changed since)",
+                      self.run_main("--all")[1])
         self.run_main("half", "--reset")
-        self.assertNotIn("changed", self.run_main()[1])
+        self.assertNotIn("changed", self.run_main("--all")[1])
 
     def test_speaks_chinese(self):
         _, output = self.run_main("--lang=zh")
         self.assertIn("一半", output)
-        self.assertIn("已完成0 / 1道练习。", output)
+        self.assertIn("tiny：0道做对，共1道\n", output)
 
     def test_an_unknown_name(self):
         code, output = self.run_main("hafl")
@@ -209,7 +244,7 @@ class Commands(Workspace):
             output = self.run_main("--lang=zh")[1]
             self.assertIn("bazel run //:exercises -- half --lang=zh\n", output)
             self.assertIn("bazel run //:book -- --lang=zh\n", output)
-            self.assertIn("bazel run //:exercises -- --lang=zh ",
+            self.assertIn("bazel run //:exercises -- --lang=zh\n",
                           self.run_main("nothing", "--lang=zh")[1])
             self.assertNotIn("--lang", self.run_main("--lang=en")[1])
         with unittest.mock.patch.dict(os.environ, {"LC_ALL": "zh_CN.UTF-8"}):
@@ -221,8 +256,11 @@ class Commands(Workspace):
         self.assertIn("half.cc", output)
 
     def test_broken_progress_is_none(self):
-        for text in ("", "{", "\x00"):
-            with self.subTest(text):
+        for text in ("", "{", "\x00", "3", "[]", '["half"]', '"half"', '{"half": 3}',
+                     "[" * 100_000, '{"half": {"hints": "1"}}', '{"half": {"hints": 1e999}}',
+                     '{"half": {"hints": -9}}', '{"half": {"hints": null, "verdict": []}}',
+                     '{"half": {"verdict": {}, "file": 3}}', '{"half": {"else": {}}}'):
+            with self.subTest(text[:30]):
                 (self.root / exercises.PROGRESS).write_text(text)
                 self.assertEqual(self.run_main()[0], 0)
                 self.assertIn("First.", self.run_main("half", "--hint")[1])
@@ -237,7 +275,12 @@ class Commands(Workspace):
                 self.assertEqual(self.run_main(*arguments)[0], 1)
             return errors.getvalue()
         (self.root / exercises.PROGRESS).mkdir()
-        self.assertRegex(said("half", "--hint"), r"\.exercises\.json.*: Is a directory\n$")
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            code, output = self.run_main("half", "--hint")
+        self.assertEqual(code, 0)
+        self.assertIn("First.", output)
+        self.assertEqual(errors.getvalue(), "This is not remembered, since .exercises.json "
+                         "cannot be written: Is a directory\n")
         self.assertEqual([p.name for p in self.root.iterdir()].count(exercises.PROGRESS),
                          len([p for p in self.root.iterdir() if "exercises." in p.name]))
         self.file.unlink()
@@ -245,6 +288,17 @@ class Commands(Workspace):
         self.file.mkdir()
         for arguments in (("half",), ("half", "--reset"), ("half", "--watch"), ("--check",)):
             self.assertIn("half.cc: Is a directory", said(*arguments))
+
+    def test_names_are_shown_without_control_characters(self):
+        name = os.fsdecode(b"a\x1b[2J\nError: \xff\xc2\x9b")
+        code, output = self.run_main(name)
+        self.assertEqual(code, 2)
+        self.assertIn("There is no exercise a\\x1b[2J\\nError: \\xff\\xc2\\x9b.\n", output)
+        with contextlib.redirect_stderr(io.StringIO()) as errors, \
+                unittest.mock.patch.object(exercises, "ROOT", self.root / name):
+            self.assertEqual(self.run_main()[0], 1)
+        self.assertRegex(errors.getvalue(), r"^/.*/a\\x1b\[2J\\nError: \\xff\\xc2\\x9b/.*: "
+                         "No such file or directory\n$")
 
     def test_an_answer_in_another_encoding(self):
         self.file.write_bytes("// 一半\n".encode("gb18030"))
@@ -306,7 +360,9 @@ class Judging(Workspace):
         code, output = self.judge("exit 0", MARK + "echo RIGHT; echo '  yours 1 ms'")
         self.assertEqual(code, 0)
         self.assertIn("One line, and another.", output)
-        self.assertIn("RIGHT\n  yours 1 ms\n", output)
+        self.assertIn("RIGHT\n  yours 1 ms\n\nNotice: It is a factor.\n\n"
+                      "A solution: bazel run //:exercises -- half --solution\n", output)
+        self.assertNotIn("factor", self.judge("exit 0", MARK + "echo RIGHT BUT SLOW")[1])
         self.judge("exit 0", MARK + "echo WRONG")
         self.assertEqual(exercises.load_progress(self.root)["half"]["verdict"],
                          "right")
@@ -349,6 +405,24 @@ chapters/tiny/exercises/half.cc:9:3: note: required from here
             ["common/ops/ops.h:7: no match", "   7 |  x",
              "chapters/tiny/exercises/half.cc:9:3: note: required from here"])
 
+    def test_a_name_of_pytorch_gets_the_right_one(self):
+        for owner, name, right in (
+                ("class d2l::Tensor", "item", "Item(x)"),
+                ("const class d2l::Tensor", "to", "To(x, device)"),
+                ("d2l::Event", "Wait", "event.Synchronize(), or stream.Wait(event)"),
+                ("class d2l::Stream", "wait_stream", "stream.Wait(other.Record())")):
+            for message in (f"'{owner}' has no member named '{name}'",
+                            f"‘{owner}’ has no member named ‘{name}’",
+                            f"no member named '{name}' in '{owner}'"):
+                self.assertEqual(
+                    exercises.first_error(f"a.cc:1:2: error: {message}\n    1 |  x\n", "a.cc"),
+                    [f"a.cc:1: {message}", "    1 |  x", f"Instead of .{name}: {right}"])
+        for message in ("'class d2l::Tensor' has no member named 'other'",
+                        "'struct Own' has no member named 'item'",
+                        "'class std::vector<d2l::Tensor>' has no member named 'item'",
+                        "'y' was not declared in this scope"):
+            self.assertEqual(len(exercises.first_error(f"a.cc:1:2: error: {message}", "a.cc")), 1)
+
     def test_an_error_of_nvcc(self):
         self.assertEqual(
             exercises.first_error('a/map.cu(12): error: identifier "y" is undefined\n'
@@ -365,20 +439,18 @@ chapters/tiny/exercises/half.cc:9:3: note: required from here
         self.assertEqual(code, 1)
         self.assertIn("There is no bazel.", output)
 
-    def test_the_first_build_shows_its_steps(self):
-        program = self.root / "bazel-bin/chapters/tiny/exercises/half"
-        bazel = ("echo Loading: 3 packages; echo '[1 / 1,204] Compiling a.cc';"
-                 f"echo '#!/bin/true' > {program}; chmod +x {program}")
-        program.parent.mkdir(parents=True)
-        (self.root / "bin").mkdir()
-        (self.root / "bin/bazel").write_text("#!/bin/bash\n" + bazel)
-        (self.root / "bin/bazel").chmod(0o755)
-        path = {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
-        with unittest.mock.patch.dict(os.environ, path):
-            output = self.run_main("half")[1]
-            self.assertIn("Building: 1 of 1,204 steps\n", output)
+    def test_a_build_that_takes_long_shows_its_steps(self):
+        long = ("echo Loading: 3 packages; echo '[1 / 1,204] Compiling a.cc';"
+                "echo '[1,200 / 1,204] Linking a'")
+        with unittest.mock.patch.object(exercises, "PATIENCE", 0):
+            _, output = self.judge(long, "true")
+            self.assertIn("Building the libraries, once; that takes minutes.\n"
+                          "\rBuilding: 1 of 1,204 steps\rBuilding: 1,200 of 1,204 steps\n",
+                          output)
             self.assertNotIn("Loading", output)
-            self.assertNotIn("Building", self.run_main("half")[1])
+            self.assertNotIn("Building", self.judge("echo '[1,194 / 1,204] Linking a'", "true")[1])
+        with unittest.mock.patch.object(exercises, "PATIENCE", 1000):
+            self.assertNotIn("Building", self.judge(long, "true")[1])
 
 
 class Programs(unittest.TestCase):
@@ -408,12 +480,15 @@ class Programs(unittest.TestCase):
             self.assertIn("exit code", text)
 
     def test_what_the_answer_began_ends_with_it(self):
-        for end in ("", " sleep 100"):
-            with self.subTest(end), tempfile.TemporaryDirectory() as folder:
+        # Also what has a session of its own, be it begun by what has one.
+        for begin in ("sleep 100 &", "sleep 100 & sleep 100", "setsid sleep 100 &",
+                      "setsid bash -c 'setsid sleep 100 & sleep 100' & sleep 100",
+                      "setsid bash -c 'setsid -f sleep 100; setsid -f sleep 100'; exit 0"):
+            with self.subTest(begin), tempfile.TemporaryDirectory() as folder:
                 os.mkfifo(f"{folder}/fifo")  # hangs up when no writer is left
                 fifo = os.open(f"{folder}/fifo", os.O_RDONLY | os.O_NONBLOCK)
                 self.addCleanup(os.close, fifo)
-                self.run_shell(f"exec 9> {folder}/fifo; sleep 100 &{end}", seconds=1)
+                self.run_shell(f"exec 9> {folder}/fifo; {begin}", seconds=1)
                 poll = select.poll()
                 poll.register(fifo)
                 self.assertEqual(poll.poll(20_000), [(fifo, select.POLLHUP)])
@@ -446,7 +521,7 @@ class Repository(unittest.TestCase):
                         continue
                     self.assertEqual(len(e.hints), 3)
                     self.assertTrue(e.parts["task"] and e.parts["notice"])
-                    self.assertTrue(e.book and e.teaches)
+                    self.assertTrue(e.book and e.teaches and e.effort())
                     for file in (f"judges/{e.name}.cc", "solutions/" + e.file_name,
                                  "mistakes/" + e.file_name):
                         self.assertTrue((ROOT / e.folder / file).exists())

@@ -144,6 +144,9 @@ int main(int argc, char** argv) {
       "runs a saved program: bazel run //tools:run_program -- my_mlp\n"
       "[--input=x.safetensors] [--seed=1] [--output=y.safetensors] "
       "[--print_program]");
+  const absl::Status named = d2l::CheckFlagNames(
+      argc, argv, {"input", "seed", "output", "print_program"});
+  if (!named.ok()) return d2l::Complain(named.message());
   const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
   if (words.size() != 2) {
     std::cerr << "Error: name one program, without .safetensors:\n  "

@@ -50,7 +50,7 @@ constexpr std::int64_t kNoBound = std::int64_t{1} << 60;
 // The memory that a program needed.
 struct MemoryUse {
   Figure peak;
-  // Its last run: bytes at the last step, then counts of the whole run.
+  // The last run's bytes at the last step, then the counts of the whole run.
   std::int64_t held = 0, queued = 0, requests = 0, blocks = 0;
 };
 

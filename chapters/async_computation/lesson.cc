@@ -99,7 +99,7 @@ void In2(Cell& cell) {
 D2L_CELL("004/In2", In2);
 
 // %% 004/In4
-// The same, and waited for.
+// Waits for the products, too.
 std::pair<Tensor, Tensor> TenProductsDone(int n, Device device) {
   auto last = TenProducts(n, device);
   Synchronize(device);

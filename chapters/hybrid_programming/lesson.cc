@@ -430,7 +430,7 @@ void BreakEven(Cell& cell) {
           ? Below(CallsToPay(cell, "chain of 10, C++ after strips",
                              generated.compile_seconds(), 1, t[1], t[2]),
                   1000)
-          : Counted(false, "nothing was compiled", "none");
+          : Judgement{Verdict::kInconclusive, "?", Say("not measured")};
 
   cell.Claim("Tracing and all passes of the network take less than 1 ms: {}.",
              Below(compiling, 1e-3), Say("The passes take most of it."));

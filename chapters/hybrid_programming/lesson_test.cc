@@ -62,7 +62,8 @@ TEST(Lesson, NeedsNoCompiler) {
   options.time_limit = std::chrono::minutes(2);
   const ProgramResult run = RunProgram(
       "chapters/hybrid_programming/lesson",
-      {"--devices=cpu:0", "--size=small", "--cell=001/c2,d2l/fused-chain"},
+      {"--devices=cpu:0", "--size=small",
+       "--cell=001/c2,d2l/fused-chain,d2l/break-even"},
       {"PATH=/empty", "CXX", "XDG_CACHE_HOME=" + testing::TempDir()}, options);
   EXPECT_EQ(run.failure, "") << run.output;
   EXPECT_THAT(run.output, HasSubstr("int g = add(e, f);"));
@@ -71,6 +72,8 @@ TEST(Lesson, NeedsNoCompiler) {
   EXPECT_THAT(run.output,
               HasSubstr("INCONCLUSIVE  -O2 leaves hardly any instructions: ?"));
   EXPECT_THAT(run.output, HasSubstr("No generated C++: there is no C++"));
+  EXPECT_THAT(run.output,
+              HasSubstr("INCONCLUSIVE  The C++ compiler has paid after ?"));
   EXPECT_THAT(run.output, Not(HasSubstr("ERROR")));
 }
 

@@ -262,15 +262,15 @@ void AllReduceCell(Cell& cell) {
     right_first += Item(Max(rebound[i])) == n * (n + 1) / 2 ? 1 : 0;
     right += Item(Max(summed[i])) == n * (n + 1) / 2 ? 1 : 0;
   }
-  const auto of = [&](int count) {
+  const auto of_devices = [&](int count) {
     return Say("%d of %d devices", count, devices.size());
   };
   cell.Check(right == static_cast<int>(n), "the sum is everywhere");
   cell.Check(ToVector<std::int64_t>(shards[0])[0] == 0, "the first shard");
   cell.Claim("The book's first allreduce leaves the sum on one device: {}.",
-             Counted(right_first == 1, "1 expected", of(right_first)));
+             Counted(right_first == 1, "1 expected", of_devices(right_first)));
   cell.Claim("Written into its memory, the sum is on all devices: {}.",
-             Counted(right == static_cast<int>(n), "needs all", of(right)));
+             Counted(right == static_cast<int>(n), "needs all", of_devices(right)));
 }
 
 // %% d2l/overlap-link
@@ -339,7 +339,7 @@ void ParameterServer(Cell& cell) {
   for (const Device device : devices) data.push_back(Zeros({n}, device));
   std::vector<Alternative> alternatives;
   for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
-    // It adds in a CPU device's memory.
+    // kHost adds in a CPU device's memory.
     const bool host = algorithm == AllReduceAlgorithm::kHost;
     if (host && !HasDevice(Device())) continue;
     for (const Tensor& x : data)

@@ -60,10 +60,10 @@ absl::StatusOr<Rows> Query(const std::string& what) {
       "nvidia-smi", {"--query-" + what, "--format=csv,noheader,nounits"}, {},
       options);
   if (!smi.failure.empty()) {
-    const std::string said =
+    const std::string message =
         PrintableText(absl::StripAsciiWhitespace(smi.output));
-    return absl::InternalError(absl::StrCat("nvidia-smi ", smi.failure,
-                                            said.empty() ? "" : ": ", said));
+    return absl::InternalError(absl::StrCat(
+        "nvidia-smi ", smi.failure, message.empty() ? "" : ": ", message));
   }
   Rows rows;
   for (const absl::string_view line : absl::StrSplit(smi.output, '\n')) {

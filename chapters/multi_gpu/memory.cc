@@ -73,7 +73,7 @@ std::vector<double> Train(DataParallel& net, const Batch& batch, int steps) {
 std::string TrainWithin(std::int64_t bytes, const nn::Module& net,
                         const std::vector<Device>& devices, Shard shard,
                         const Batch& batch) {
-  std::string said;
+  std::string message;
   for (const Device device : devices) {
     Memory(device).EmptyCache();
     Memory(device).SetMaxBytes(Memory(device).Stats().reserved + bytes);
@@ -81,14 +81,14 @@ std::string TrainWithin(std::int64_t bytes, const nn::Module& net,
   try {
     Train(*OnDevices(nn::Clone(net, devices[0]), devices, shard), batch, 3);
   } catch (const OutOfMemoryError& error) {
-    said = error.what();
+    message = error.what();
     // What follows counts this cell's own tensors, too.
-    said = said.substr(0, said.find(';')) + ".";
+    message = message.substr(0, message.find(';')) + ".";
   }
   for (const Device device : devices) {
     Memory(device).SetMaxBytes(std::numeric_limits<std::int64_t>::max());
   }
-  return said;
+  return message;
 }
 // The costs of training, on the first device.
 struct Cost {
@@ -143,13 +143,13 @@ void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
   const Cost &whole = costs.front(), &sharded = costs.back();
   const std::int64_t needs = whole.measured.peak();
   const std::int64_t bound = (needs + sharded.measured.peak()) / 2;
-  const std::string said =
+  const std::string refusal =
       TrainWithin(bound, net, devices, Shard::kNone, batch);
   const std::string fits =
       TrainWithin(bound, net, devices, Shard::kGradients, batch);
-  if (!said.empty()) std::cout << Wrap(said, "  ");
+  if (!refusal.empty()) std::cout << Wrap(refusal, "  ");
   cell.Claim("It does not fit whole, and trains sharded, with less memory: {}.",
-             OnSeveral(Counted(!said.empty() && fits.empty(),
+             OnSeveral(Counted(!refusal.empty() && fits.empty(),
                                Say("%s a device, of which it has %s",
                                    FormatBytes(needs), FormatBytes(bound)),
                                FormatFactor(sharded.measured.peak() /

@@ -194,14 +194,14 @@ void ResNet18(Cell& cell) {
   std::vector<Alternative> steps;
   std::int64_t parameters = 0;
   for (const std::string name : {"LeNet", "ResNet-18"}) {
-    for (const auto& its : {std::vector<Device>{devices[0]}, devices}) {
+    for (const auto& used : {std::vector<Device>{devices[0]}, devices}) {
       const bool small = name == "LeNet";
       const auto net = std::make_shared<DataParallel>(
           small ? nn::LeNet(TryGpu()) : nn::ResNet18(10, 1, TryGpu()),
-          NumbersOf(its));
+          NumbersOf(used));
       parameters = nn::NumParameters(*net);
       const Phrase devices_of = steps.size() % 2 == 0 ? "one" : "two";
-      steps.push_back({Worded("%s, %s", Phrase(name), devices_of), its,
+      steps.push_back({Worded("%s, %s", Phrase(name), devices_of), used,
                        Stepper(net, small ? lenet : each)});
     }
   }

@@ -80,7 +80,7 @@ class OuterTensors final : public OpListener {
   std::vector<OuterTensor> found_;
 };
 
-// Its inputs are y and then the watched tensors; it reads y only. Its output is
+// The inputs are y and then the watched tensors; only y is read. The output is
 // a copy of y.
 class CheckpointPrimitive final : public Cloneable<CheckpointPrimitive> {
  public:

@@ -349,7 +349,7 @@ std::optional<GradientTape::Gradient> GradientTape::Recorder::Next() {
     listed_[watched] = true;
   };
   while (ready_.empty() && !nodes_.empty()) {
-    // Its values are freed with it.
+    // The node's values are freed with it.
     const std::unique_ptr<Node> node = std::move(nodes_.back());
     nodes_.pop_back();
     const Tensor dy = std::move(gradients_[node->output]);

@@ -55,7 +55,7 @@ class EventCount {
     bool held = false;
     while (!held) SleepUnless([&] { return held = holds(); }, lanes);
   }
-  // The same, but first polls for spin_nanos: see SpinWait::Until.
+  // Polls for spin_nanos before it sleeps: see SpinWait::Until.
   template <typename Holds>
   void Await(std::int64_t spin_nanos, Holds holds, bool keeps_core = false,
              std::uint32_t lanes = kAllLanes) {

@@ -73,7 +73,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // The same, for at most `timeout`. False on a timeout.
+  // Waits for at most `timeout`. False on a timeout.
   bool WaitFor(Mutex& mutex, std::chrono::nanoseconds timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);

@@ -14,7 +14,7 @@ namespace {
 
 struct Table {
   Mutex mutex;
-  // Its nodes stay where they are.
+  // The nodes of this set stay where they are.
   std::unordered_set<std::string> texts ABSL_GUARDED_BY(mutex);
 };
 

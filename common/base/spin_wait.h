@@ -76,7 +76,7 @@ class SpinWait {
     if (away > kLostCoreNanos) LoseCore(away, ProcessNanos() - run);
     return true;
   }
-  // The same, but keeps the core.
+  // As Continue, but the thread keeps the core.
   bool ContinueSoon() {
     if (now_ >= until_) return GiveUp();
     Look();

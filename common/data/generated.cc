@@ -99,12 +99,14 @@ std::vector<Stroke> Strokes(int label, Uniform uniform) {
 float SquaredDistance(Point p, const Stroke& stroke) {
   const Point along = {stroke.to.x - stroke.from.x,
                        stroke.to.y - stroke.from.y};
-  const Point there = {p.x - stroke.from.x, p.y - stroke.from.y};
+  const Point from_start = {p.x - stroke.from.x, p.y - stroke.from.y};
   const float length = along.x * along.x + along.y * along.y;
-  const float part = std::clamp(
-      (there.x * along.x + there.y * along.y) / std::max(length, 1e-6F), 0.0F,
-      1.0F);
-  const Point off = {there.x - part * along.x, there.y - part * along.y};
+  const float part =
+      std::clamp((from_start.x * along.x + from_start.y * along.y) /
+                     std::max(length, 1e-6F),
+                 0.0F, 1.0F);
+  const Point off = {from_start.x - part * along.x,
+                     from_start.y - part * along.y};
   return off.x * off.x + off.y * off.y;
 }
 

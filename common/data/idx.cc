@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/files/format_error.h"
 #include "common/data/dataset.h"
@@ -157,28 +158,29 @@ absl::StatusOr<Bytes> Load(const std::string& directory,
     return absl::NotFoundError(absl::StrFormat(
         "there is no %s in %s, gzipped or not. To download it: wget -P %s "
         "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/%s.gz",
-        name, directory, directory, name));
+        name, PrintableText(directory), PrintableText(directory), name));
   }
   std::error_code error;
   const std::uint64_t size = std::filesystem::is_regular_file(path, error)
                                  ? std::filesystem::file_size(path, error)
                                  : kMaxBytes + 1;
   if (error || size > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s is not a file of at most 1 GiB that can be read", path));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is not a file of at most 1 GiB that can be read",
+                        PrintableText(path)));
   }
   const std::string file = ReadFile(path);
   if (file.size() != size) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s cannot be read: %d of its %d bytes came; look at its permissions: "
         "ls -l %s",
-        path, file.size(), size, path));
+        PrintableText(path), file.size(), size, PrintableText(path)));
   }
   absl::StatusOr<Bytes> parsed = parse(file);
   if (parsed.ok()) return parsed;
-  return absl::Status(
-      parsed.status().code(),
-      absl::StrCat("cannot use ", path, ": ", parsed.status().message()));
+  return absl::Status(parsed.status().code(),
+                      absl::StrCat("cannot use ", PrintableText(path), ": ",
+                                   parsed.status().message()));
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   Device device() const { return device_; }
-  // Its number among the streams of its device; 0 is the default one.
+  // The number among the streams of the device; 0 is the default stream.
   int index() const { return index_; }
   // "cpu:0" for the default stream, "cpu:0/1" for a further one.
   std::string name() const { return NameOf(device_, index_); }

@@ -41,7 +41,7 @@ absl::StatusOr<std::string> DotToSvg(const std::string& dot,
     return absl::InternalError(
         Say("Graphviz's dot, which draws graphs, printed no SVG."));
   }
-  // Its points are pixels elsewhere.
+  // The points of dot are the pixels of other drawings.
   return absl::StrCat(
       absl::StrReplaceAll(result.output.substr(begin, end - begin),
                           {{"pt\"", "\""}}),

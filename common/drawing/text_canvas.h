@@ -5,8 +5,9 @@
 //   canvas.Put(4, 1, '|');
 //   canvas.ToString();  // "  [mul]\n    |\n"
 //
-// It grows to the right and downwards as it is written to; writes to the left
-// of it or above it are ignored. Characters other than printable ASCII become
+// The canvas grows to the right and downwards as it is written to; writes to
+// the left of it or above it are ignored. Characters other than printable ASCII
+// become
 // '?', so that a column is a byte. Not thread-safe.
 
 #ifndef D2L_COMMON_DRAWING_TEXT_CANVAS_H_

@@ -486,65 +486,99 @@ std::string Timeline::ToText(int width) const {
       absl::StrReplaceAll(Wrap(key, "", width), {{kNoBreak, " "}}));
 }
 
-std::string Timeline::ToSvg(const std::string& title, double axis_width) const {
-  constexpr double kMargin = 20;
-  constexpr double kTop = 46;
-  constexpr double kHeading = 22;  // of an alternative
-  if (nanos_ == 0) return TextAsSvg(ToText(), Translated(title));
-  const Colours colours(names_, blocked_);
-  double names_width = 70;
+namespace {
+
+// The places of an SVG file's parts, in pixels. x grows by the time, y by rows.
+struct SvgLayout {
+  static constexpr double kMargin = 20;
+  static constexpr double kTop = 46;
+  static constexpr double kHeading = 22;  // of an alternative
+
+  SvgLayout(const std::vector<TimelineRow>& rows, std::int64_t nanos,
+            double axis_width)
+      : nanos(static_cast<double>(nanos)), width(axis_width) {
+    double names_width = 70;
+    std::string above;
+    for (const TimelineRow& row : rows) {
+      names_width = std::max(names_width, Svg::TextWidth(row.name, 12));
+      bottom += kSvgRow + (row.alternative == above ? 0 : kHeading);
+      above = row.alternative;
+    }
+    left = kMargin + names_width + 10;
+  }
+  double X(std::int64_t time) const {
+    return left + width * static_cast<double>(time) / nanos;
+  }
+
+  double nanos;
+  double width;
+  double left = 0;
   double bottom = kTop;
+};
+
+void DrawAxis(const SvgLayout& layout, std::int64_t nanos, Svg* svg) {
+  svg->Begin("axis");
+  for (const std::int64_t time : AxisTimes(nanos, 10)) {
+    const double x = layout.X(time);
+    svg->Line(x, SvgLayout::kTop, x, layout.bottom + 4, {"#dddddd", 1});
+    svg->Text(x, layout.bottom + 18, AxisLabel(Seconds(time), "s"),
+              {11, "middle"});
+  }
+  svg->End();
+}
+
+void DrawRows(const SvgLayout& layout, const std::vector<TimelineRow>& rows,
+              const Colours& colours, Svg* svg) {
+  const double gap = kSvgGap * layout.nanos / layout.width;
+  double y = SvgLayout::kTop;
   std::string above;
-  for (const TimelineRow& row : rows_) {
-    names_width = std::max(names_width, Svg::TextWidth(row.name, 12));
-    bottom += kSvgRow + (row.alternative == above ? 0 : kHeading);
-    above = row.alternative;
-  }
-  const double left = kMargin + names_width + 10;
-  const std::vector<KeyPlace> places =
-      PlacesOfKey(colours, left, left + axis_width, bottom + 42);
-  Svg svg(left + axis_width + 2 * kMargin, places.back().y + kMargin,
-          Translated(title));
-  svg.Text(kMargin, 26, Translated(title), {14, "start", "#111111", true});
-  const auto x_of = [&](std::int64_t t) {
-    return left +
-           axis_width * static_cast<double>(t) / static_cast<double>(nanos_);
-  };
-  svg.Begin("axis");
-  for (const std::int64_t time : AxisTimes(nanos_, 10)) {
-    svg.Line(x_of(time), kTop, x_of(time), bottom + 4, {"#dddddd", 1});
-    svg.Text(x_of(time), bottom + 18, AxisLabel(Seconds(time), "s"),
-             {11, "middle"});
-  }
-  svg.End();
-  const double gap = kSvgGap * static_cast<double>(nanos_) / axis_width;
-  double y = kTop;
-  above = "";
-  for (const TimelineRow& row : rows_) {
+  for (const TimelineRow& row : rows) {
     if (row.alternative != above) {
       above = row.alternative;
-      svg.Text(kMargin, y + kHeading - 6, above,
-               {12, "start", "#111111", true});
-      y += kHeading;
+      svg->Text(SvgLayout::kMargin, y + SvgLayout::kHeading - 6, above,
+                {12, "start", "#111111", true});
+      y += SvgLayout::kHeading;
     }
-    svg.Text(left - 10, y + kSvgRow / 2 + 4, row.name, {12, "end"});
-    svg.Begin("spans");
-    svg.Rect(left, y + kSvgRow - 3, axis_width, 1, {"#cccccc"});
+    svg->Text(layout.left - 10, y + kSvgRow / 2 + 4, row.name, {12, "end"});
+    svg->Begin("spans");
+    svg->Rect(layout.left, y + kSvgRow - 3, layout.width, 1, {"#cccccc"});
     for (const DrawnSpan& drawn : JoinThin(row.spans, gap)) {
-      const double x = x_of(drawn.span.begin);
-      DrawSpan(drawn, x, std::max(kSvgGap, x_of(drawn.span.end) - x), y,
-               colours, &svg);
+      const double x = layout.X(drawn.span.begin);
+      DrawSpan(drawn, x, std::max(kSvgGap, layout.X(drawn.span.end) - x), y,
+               colours, svg);
     }
-    svg.End();
+    svg->End();
     y += kSvgRow;
   }
+}
+
+void DrawKey(const Colours& colours, const std::vector<KeyPlace>& places,
+             Svg* svg) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto& [colour, text] = colours.key[i];
-    svg.Begin("key");
-    svg.Rect(places[i].x, places[i].y - 9, 14, 10, {colour, "#777777"});
-    svg.Text(places[i].x + 19, places[i].y, text, {11});
-    svg.End();
+    svg->Begin("key");
+    svg->Rect(places[i].x, places[i].y - 9, 14, 10, {colour, "#777777"});
+    svg->Text(places[i].x + 19, places[i].y, text, {11});
+    svg->End();
   }
+}
+
+}  // namespace
+
+std::string Timeline::ToSvg(const std::string& title, double axis_width) const {
+  if (nanos_ == 0) return TextAsSvg(ToText(), Translated(title));
+  const Colours colours(names_, blocked_);
+  const SvgLayout layout(rows_, nanos_, axis_width);
+  const double right = layout.left + axis_width;
+  const std::vector<KeyPlace> places =
+      PlacesOfKey(colours, layout.left, right, layout.bottom + 42);
+  Svg svg(right + 2 * SvgLayout::kMargin, places.back().y + SvgLayout::kMargin,
+          Translated(title));
+  svg.Text(SvgLayout::kMargin, 26, Translated(title),
+           {14, "start", "#111111", true});
+  DrawAxis(layout, nanos_, &svg);
+  DrawRows(layout, rows_, colours, &svg);
+  DrawKey(colours, places, &svg);
   return svg.ToString();
 }
 

@@ -18,8 +18,10 @@ _DEPS = [
     "@com_google_absl//absl/strings:str_format",
 ]
 
-# An unfinished exercise does not use most of its arguments.
+# An unfinished exercise does not use most of its arguments. A function that
+# forgets its result is an error: it could return anything.
 _COPTS = [
+    "-Werror=return-type",
     "-Wno-unused-but-set-variable",
     "-Wno-unused-function",
     "-Wno-unused-parameter",
@@ -50,11 +52,11 @@ def _exercise(name, suffix, deps, copts, compatible_with):
         own_on_gpu = _for_gpu(name + "_for_gpu", name + suffix)
         solution_on_gpu = _for_gpu(name + "_solution_for_gpu", "solutions/" + name + suffix)
     native.genrule(
-        name = name + "_untouched",
-        srcs = ["solutions/" + name + suffix],
-        outs = ["untouched/" + name + suffix],
-        cmd = "python3 -B $(location //tools:untouched.py) $< > $@",
-        tools = ["//tools:untouched.py"],
+        name = name + "_in_one_file",
+        srcs = [folder + "/" + name + suffix for folder in ["solutions", "mistakes"]],
+        outs = ["answers/" + name + suffix],
+        cmd = "python3 -B $(location //tools:answers.py) $(SRCS) > $@",
+        tools = ["//tools:answers.py"],
     )
     cc_library(
         name = name + "_judge",
@@ -79,10 +81,7 @@ def _exercise(name, suffix, deps, copts, compatible_with):
     cc_library(
         name = name + "_answers",
         testonly = True,
-        srcs = [
-            "%s/%s%s" % (folder, name, suffix)
-            for folder in ["mistakes", "solutions", "untouched"]
-        ],
+        srcs = ["answers/" + name + suffix],
         copts = copts,
         target_compatible_with = compatible_with,
         deps = deps + [":%s_judge" % name] + solution_on_gpu,

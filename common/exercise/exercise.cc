@@ -57,7 +57,7 @@ std::string Describe(const WrongAnswer& wrong) {
 // Describes the exception that the learner's code threw.
 std::string Describe(const std::exception& thrown) {
   return absl::StrCat("WRONG\n",
-                      // Its message names the line that read the value.
+                      // The message names the line that read the value.
                       Wrap(absl::StrContains(thrown.what(), "/judges/")
                                ? Say("What your code made cannot be read:")
                                : Say("Your code threw an exception:"),

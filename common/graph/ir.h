@@ -224,7 +224,7 @@ std::vector<int> LastUses(const Function& function, const Storages& storages);
 void DropUnusedValues(Function& function);
 
 // The interpreter: runs the operations one by one, as the traced function did.
-// Its results are the reference for every other executor: they are bit for bit
+// The results are the reference for every other executor: they are bit for bit
 // those of the operations themselves, with the same late errors, random numbers
 // and calls of listeners. A value's memory is released after its last use.
 //

@@ -1,10 +1,12 @@
 #include "common/nn/layers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,10 +40,10 @@ double BoundOf(std::int64_t fan_in) {
   return fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
 }
 
-// The line that called the network; `here` if Forward was called without one.
-SourceLocation Caller(SourceLocation here = SourceLocation::Current()) {
+// The line that called the network; `at` if Forward was called without one.
+SourceLocation Caller(SourceLocation at = SourceLocation::Current()) {
   const SourceLocation by = internal::op_context.requested_by;
-  return by.known() ? by : here;
+  return by.known() ? by : at;
 }
 
 bool operator==(Size2d a, Size2d b) {
@@ -153,9 +155,25 @@ std::string Flatten::ExtraRepr() const { return "start_dim=1, end_dim=-1"; }
 
 void Sequential::AddModule(const std::string& name,
                            std::unique_ptr<Module> module) {
-  bool valid = !name.empty() && name.find('.') == name.npos;
-  for (const auto& [other, child] : children_) valid = valid && other != name;
-  if (!valid) {
+  struct : MemberVisitor {
+    void Child(std::string_view, Module& child) override {
+      ++depth;
+      deepest = std::max(deepest, depth);
+      child.Members(*this);
+      --depth;
+    }
+    int depth = 1, deepest = 1;
+  } levels;
+  module->Members(levels);
+  if (levels.deepest >= kMaxDepth) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[Sequential] this would be modules within modules, %d deep; %d is the "
+        "most, so that a program's stack is enough for them. Append the layers "
+        "to one Sequential",
+        levels.deepest + 1, kMaxDepth));
+  }
+  const bool valid = !name.empty() && name.find('.') == name.npos;
+  if (!valid || !names_.insert(name).second) {
     throw std::invalid_argument(absl::StrFormat(
         "[Sequential] a module cannot be called \"%s\": a name has no dots, is "
         "not empty, and is not another module's",

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -121,8 +122,12 @@ class Sequential : public Module {
     AddModule(std::to_string(children_.size()),
               std::make_unique<M>(std::move(module)));
   }
+  // Modules within modules, at most: the functions of a module call those of
+  // its children.
+  static constexpr int kMaxDepth = 1000;
   // Adds a module under the name. Throws std::invalid_argument if that is
-  // empty, has a dot, or is in use.
+  // empty, has a dot, or is in use, or if this would be more than kMaxDepth
+  // modules deep.
   void AddModule(const std::string& name, std::unique_ptr<Module> module);
 
   Tensor Forward(const Tensor& x) override;
@@ -135,6 +140,7 @@ class Sequential : public Module {
 
  private:
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
+  std::set<std::string> names_;  // of the children
 };
 
 // ---- Layers for images, of shape (batch, channels, height, width).

@@ -20,6 +20,7 @@ namespace d2l::nn {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> Names(const Module& module) {
@@ -86,6 +87,34 @@ TEST(ModulesTest, NamesItsParameters) {
   Tensor bias = NamedParameters(net)[1].second;
   bias *= 0;
   EXPECT_EQ(ValuesOf(linear.bias()), std::vector<double>(3, 0));
+}
+
+// Deeper ones would overflow the stack, at the latest where they are destroyed.
+TEST(ModulesTest, ModulesWithinModulesHaveABound) {
+  Sequential net(Linear(2, 2));
+  int depth = 2;
+  try {
+    for (; depth <= 50'000; ++depth) {
+      Sequential around;
+      around.Append(std::move(net));
+      net = std::move(around);
+    }
+    FAIL() << "no bound";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("1001 deep; 1000 is the most"));
+  }
+  EXPECT_EQ(depth, Sequential::kMaxDepth);
+
+  net = Sequential(ReLU());
+  for (depth = 2; depth < Sequential::kMaxDepth; ++depth) {
+    Sequential around;
+    around.Append(std::move(net));
+    net = std::move(around);
+  }
+  EXPECT_EQ(ValuesOf(net(Full({1}, -1))), std::vector<double>{0});
+  net.Eval();
+  EXPECT_THAT(NamedParameters(*Clone(net, Device())), IsEmpty());
+  EXPECT_THAT(ToString(net), HasSubstr("(0): ReLU()"));
 }
 
 TEST(ModulesTest, Moves) {

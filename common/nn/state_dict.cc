@@ -123,7 +123,7 @@ absl::StatusOr<IncompatibleKeys> LoadStateDict(Module& module,
   absl::StatusOr<IncompatibleKeys> keys = Compare(module, shapes, strict);
   if (!keys.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", keys.status().message()));
+        absl::StrCat(PrintableText(path), ": ", keys.status().message()));
   }
   const NoGradGuard no_grad;
   safetensors::NamedTensors targets = StateDict(module);

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/base/comma_locale_testing.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
@@ -108,6 +109,14 @@ TEST_P(PrintTest, ViewsPrintAsTheirCopiesDo) {
       EXPECT_EQ(text, copy);
     }
   }
+}
+
+TEST(Print, HasAPointInEveryLocale) {
+  const CommaLocale comma;
+  EXPECT_EQ(ToString(FromVector<float>({0.5, 1.25}, {2}, kCpu)),
+            "tensor([0.5000, 1.2500], device='cpu:0')");
+  EXPECT_EQ(ToString(FromVector<float>({0.5, 1.25e30}, {2}, kCpu)),
+            "tensor([5.0000e-01, 1.2500e+30], device='cpu:0')");
 }
 
 TEST(Print, AnUndefinedTensorSaysSo) {

@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/profiler/export.h"
+#include "common/profiler/key_averages.h"
 #include "common/profiler/profile_testing.h"
 
 namespace d2l {
@@ -475,6 +476,26 @@ TEST(FitSpans, KeepsTheFirstCallsOfEachRange) {
   options.max_spans = 2;
   EXPECT_THAT(FitSpans(profile, options).cut_at,
               ::testing::ElementsAre(0, 1000, 1030));
+}
+
+// Each of many ranges is within the one before it, as in a recursion.
+TEST(FitSpans, TakesNoLongerForRangesWithinRanges) {
+  constexpr int kRanges = 200'000;
+  ProfileBuilder builder(kTwoDevices);
+  for (int i = 0; i < kRanges; ++i) {
+    builder.Begin(ProfiledKind::kRange, absl::StrCat("level ", i), i);
+  }
+  builder.Operation("add", kRanges, kRanges + 1, 0, kRanges + 1, kRanges + 2);
+  for (int i = 0; i < kRanges; ++i) builder.End(kRanges + 2 + i);
+  const Profile profile = builder.Build();
+  ExportOptions options;
+  options.max_spans = 10;
+  const SpansThatFit fit = FitSpans(profile, options);
+  EXPECT_EQ(fit.cut, kRanges + 1 - 10);
+  EXPECT_THAT(fit.cut_at, ElementsAre(10));
+  EXPECT_THAT(ToChromeTrace(profile, options), HasSubstr("level 9"));
+  const KeyAverages averages(profile);
+  EXPECT_EQ(averages.Find("level 0")->calls, 1);
 }
 
 TEST(WriteChromeTrace, WritesTheFileOrLeavesTheOldOne) {

@@ -184,7 +184,7 @@ class Collector : public OpListener, public DeviceListener {
   Collector() = default;
   // This thread's log; null when the thread is ending.
   static ThreadLog* Log();
-  // The same, with room for a record; null if there is no room.
+  // This thread's log with room for a record; null if there is no room.
   ThreadLog* Room();
   void Renew(ThreadLog& log) ABSL_LOCKS_EXCLUDED(mutex_);
   void Close(const ChunkPtr& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

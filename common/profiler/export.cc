@@ -97,13 +97,19 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
   for (const auto& [place, i] : calls) fit.kept[i] = true;
 
   std::map<int, std::int64_t> cut_at;
+  // Each span, or the nearest one around it that is kept; -1 for none.
+  std::vector<int> kept_around(spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i) {
+    const int parent = spans[i].parent;
+    kept_around[i] = fit.kept[i]  ? static_cast<int>(i)
+                     : parent < 0 ? -1
+                                  : kept_around[parent];
     if (fit.kept[i]) continue;
     ++fit.cut;
     // If the range is left out itself, the cut is in the range around it.
-    int around = IsRange(spans[i]) ? spans[i].parent : range_of[i];
-    while (around >= 0 && !fit.kept[around]) around = spans[around].parent;
-    cut_at.emplace(around, spans[i].host_begin);
+    const int around = IsRange(spans[i]) ? parent : range_of[i];
+    cut_at.emplace(around < 0 ? around : kept_around[around],
+                   spans[i].host_begin);
   }
   for (const auto& [range, at] : cut_at) fit.cut_at.push_back(at);
   std::sort(fit.cut_at.begin(), fit.cut_at.end());

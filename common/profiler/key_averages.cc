@@ -97,6 +97,8 @@ std::vector<KeyAverage> RowsOf(const Profile& profile, KeyAverage* total) {
   // then share a row; a user's range has a row of its own.
   absl::flat_hash_map<std::pair<bool, absl::string_view>, std::size_t> numbers;
   std::vector<std::size_t> row_of(spans.size());
+  std::vector<int> around;       // the spans around the next one
+  std::vector<int> open_in_row;  // how many of them are in each row
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const ProfiledSpan& span = spans[i];
     const bool is_range = span.kind == ProfiledKind::kRange;
@@ -106,12 +108,15 @@ std::vector<KeyAverage> RowsOf(const Profile& profile, KeyAverage* total) {
     if (is_new) {
       rows.emplace_back();
       rows.back().name = span.name;
+      open_in_row.push_back(0);
     }
-    int around = span.parent;
-    while (around >= 0 && row_of[around] != row_of[i]) {
-      around = spans[around].parent;
+    while (!around.empty() && around.back() != span.parent) {
+      --open_in_row[row_of[around.back()]];
+      around.pop_back();
     }
-    AddCall(span, subtrees[i], /*outermost=*/around < 0, rows[row_of[i]]);
+    const bool outermost = open_in_row[row_of[i]]++ == 0;
+    around.push_back(static_cast<int>(i));
+    AddCall(span, subtrees[i], outermost, rows[row_of[i]]);
     AddCost(profile, span, rows[row_of[i]]);
     AddCall(span, subtrees[i], /*outermost=*/span.parent < 0, *total);
   }

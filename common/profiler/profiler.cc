@@ -135,6 +135,7 @@ class Builder {
               [](const TimedMemoryRecord& a, const TimedMemoryRecord& b) {
                 return a.record.time < b.record.time;
               });
+    std::map<int, OpenSpans> threads;  // by the collector's number
     for (const TimedMemoryRecord& timed : records) {
       const MemoryRecord& record = timed.record;
       MemoryPoint point;
@@ -145,7 +146,7 @@ class Builder {
       point.allocated = record.allocated;
       point.in_flight = record.in_flight;
       point.reserved = record.reserved;
-      point.span = SpanAround(timed.thread, point.time);
+      point.span = SpanAround(timed.thread, point.time, &threads);
       if (point.span >= 0 && record.change > 0 && !record.pinned) {
         profile_.spans[point.span].allocated_bytes += record.change;
       }
@@ -228,21 +229,41 @@ class Builder {
     span->device_end = end;
   }
 
-  // The innermost span of the thread at that time; -1 for none.
-  int SpanAround(int thread, std::int64_t time) const {
+  // A thread's spans up to a time: those that have not ended, each within the
+  // one before it, and the next that begins.
+  struct OpenSpans {
+    std::vector<int> open;
+    std::size_t next = 0;
+  };
+
+  // The innermost span of the thread at that time; -1 for none. The calls are
+  // in the order of time, and share `threads`.
+  int SpanAround(int thread, std::int64_t time,
+                 std::map<int, OpenSpans>* threads) const {
     const auto of_profile = threads_.find(thread);
     if (of_profile == threads_.end()) return -1;
     const std::vector<ProfiledSpan>& spans = profile_.spans;
-    const auto behind = std::upper_bound(
-        spans.begin(), spans.end(), std::make_pair(of_profile->second, time),
-        [](const std::pair<int, std::int64_t>& at, const ProfiledSpan& span) {
-          return at < std::make_pair(span.thread, span.host_begin);
-        });
-    if (behind == spans.begin()) return -1;
-    int i = static_cast<int>(std::distance(spans.begin(), behind)) - 1;
-    if (spans[i].thread != of_profile->second) return -1;
-    while (i >= 0 && spans[i].host_end < time) i = spans[i].parent;
-    return i;
+    const auto [entry, is_new] = threads->try_emplace(thread);
+    auto& [open, next] = entry->second;
+    if (is_new) {
+      next = std::partition_point(spans.begin(), spans.end(),
+                                  [&](const ProfiledSpan& span) {
+                                    return span.thread < of_profile->second;
+                                  }) -
+             spans.begin();
+    }
+    for (; next < spans.size() && spans[next].thread == of_profile->second &&
+           spans[next].host_begin <= time;
+         ++next) {
+      while (!open.empty() && open.back() != spans[next].parent) {
+        open.pop_back();
+      }
+      open.push_back(static_cast<int>(next));
+    }
+    while (!open.empty() && spans[open.back()].host_end < time) {
+      open.pop_back();
+    }
+    return open.empty() ? -1 : open.back();
   }
 
   Profile& profile_;

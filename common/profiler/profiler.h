@@ -114,7 +114,7 @@ class Profiler {
   // The profile between Start and Stop. The first call waits until the devices
   // have done the recorded work.
   const Profile& profile(SourceLocation at = SourceLocation::Current());
-  // The same, as the rows of a table.
+  // The averages, as the rows of a table.
   d2l::KeyAverages KeyAverages(SourceLocation at = SourceLocation::Current());
 
  private:

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -258,6 +260,45 @@ TEST_P(ProfilerDeviceTest, MemoryIsWhatTheDevicesAccountSays) {
   EXPECT_EQ(returned.change, -taken.change);
   EXPECT_EQ(returned.allocated, before);
   EXPECT_EQ(returned.span, -1) << "no call was going on";
+}
+
+// As a recursion does: memory is taken on the way in, and given back on the way
+// out, with a call between two levels.
+TEST_P(ProfilerDeviceTest, MemoryIsOfTheInnermostSpan) {
+  ProfilerOptions options;
+  options.profile_memory = true;
+  Profiler profiler(options);
+  {
+    ProfileScope scope(profiler);
+    std::vector<std::unique_ptr<RecordFunction>> ranges;
+    std::vector<Tensor> kept;
+    for (int i = 0; i < 100; ++i) {
+      ranges.push_back(
+          std::make_unique<RecordFunction>(absl::StrCat("level ", i)));
+      kept.push_back(Ones({1000 + i}, device_));
+    }
+    while (!ranges.empty()) {
+      if (ranges.size() % 3 == 0) kept.back() + 1;
+      kept.pop_back();
+      ranges.pop_back();
+    }
+  }
+  const Profile& profile = profiler.profile();
+  ExpectConsistent(profile);
+  EXPECT_GE(profile.memory.size(), 200u);
+  int within = 0;
+  for (const MemoryPoint& point : profile.memory) {
+    int innermost = -1;
+    for (std::size_t i = 0; i < profile.spans.size(); ++i) {
+      const ProfiledSpan& span = profile.spans[i];
+      if (span.host_begin <= point.time && point.time <= span.host_end) {
+        innermost = static_cast<int>(i);
+      }
+    }
+    EXPECT_EQ(point.span, innermost);
+    within += innermost >= 0 ? 1 : 0;
+  }
+  EXPECT_GE(within, 190);
 }
 
 TEST_P(ProfilerDeviceTest, ReadsAreCallsOfTheHost) {

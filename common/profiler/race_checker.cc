@@ -42,23 +42,30 @@ bool SameLines(const Race::Use& a, const Race::Use& b) {
 
 }  // namespace
 
+std::string Race::Conflict() const {
+  const std::string from = first.at.ToString(), to = second.at.ToString();
+  if (!second.writes) {
+    return Say(
+        "%s (%s, stream %s) reads what %s (%s, stream %s) writes, and "
+        "no event orders them.",
+        second.operation, to, second.stream, first.operation, from,
+        first.stream);
+  }
+  if (first.writes) {
+    return Say(
+        "%s (%s, stream %s) overwrites what %s (%s, stream %s) writes, "
+        "and no event orders them.",
+        second.operation, to, second.stream, first.operation, from,
+        first.stream);
+  }
+  return Say(
+      "%s (%s, stream %s) overwrites what %s (%s, stream %s) reads, "
+      "and no event orders them.",
+      second.operation, to, second.stream, first.operation, from, first.stream);
+}
+
 std::string Race::ToText() const {
   const std::string from = first.at.ToString(), to = second.at.ToString();
-  std::string text =
-      !second.writes
-          ? Say("%s (%s, stream %s) reads what %s (%s, stream %s) writes, and "
-                "no event orders them.",
-                second.operation, to, second.stream, first.operation, from,
-                first.stream)
-      : first.writes
-          ? Say("%s (%s, stream %s) overwrites what %s (%s, stream %s) writes, "
-                "and no event orders them.",
-                second.operation, to, second.stream, first.operation, from,
-                first.stream)
-          : Say("%s (%s, stream %s) overwrites what %s (%s, stream %s) reads, "
-                "and no event orders them.",
-                second.operation, to, second.stream, first.operation, from,
-                first.stream);
   const bool in_order = std::string(first.at.file()) == second.at.file() &&
                         first.at.line() < second.at.line();
   const std::string missing =
@@ -68,7 +75,7 @@ std::string Race::ToText() const {
           : Say("Missing: an event that %s records behind %s, and %s "
                 "waits for before %s.",
                 first.stream, from, second.stream, to);
-  return Wrap(text, "RACE  ") + Wrap(missing, "      ");
+  return Wrap(Conflict(), "RACE  ") + Wrap(missing, "      ");
 }
 
 RaceChecker::RaceChecker() {

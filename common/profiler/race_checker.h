@@ -62,6 +62,8 @@ struct Race {
 
   // As in the example above, in the run's language.
   std::string ToText() const;
+  // Its first sentence, which does not say what is missing.
+  std::string Conflict() const;
 };
 
 class RaceChecker : private OpListener, private DeviceListener {

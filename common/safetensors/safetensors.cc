@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "common/base/console/text.h"
 #include "common/base/files/format_error.h"
 #include "common/base/source_location.h"
 #include "common/device/failure.h"
@@ -82,8 +83,8 @@ bool ForPieces(const Tensor& x, const F& write) {
 }
 
 absl::Status NoSafetensors(const std::string& path, std::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%s is no safetensors file: %s", path, what));
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s is no safetensors file: %s", PrintableText(path), what));
 }
 
 }  // namespace
@@ -95,15 +96,16 @@ absl::Status Write(const NamedTensors& tensors, AtomicFile& file,
   try {
     json = HeaderToJson(header);
   } catch (const FormatError& error) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("cannot write %s: %s", file.path(), error.what));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "cannot write %s: %s", PrintableText(file.path()), error.what));
   }
   json.resize((json.size() + 7) / 8 * 8, ' ');
   if (static_cast<std::int64_t>(json.size()) > kMaxHeaderBytes) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "cannot write %s: the names and shapes of %d tensors need %d bytes; "
         "%d is the most",
-        file.path(), tensors.size(), json.size(), kMaxHeaderBytes));
+        PrintableText(file.path()), tensors.size(), json.size(),
+        kMaxHeaderBytes));
   }
   const auto write = [&](std::string_view bytes) { return file.Write(bytes); };
   const std::uint64_t size = json.size();
@@ -176,8 +178,8 @@ absl::StatusOr<Reader> Reader::Open(const std::string& path) {
   // A pipe without a writer would block here.
   reader.descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (reader.descriptor_ < 0) {
-    return absl::NotFoundError(
-        absl::StrFormat("cannot read %s: %s", path, std::strerror(errno)));
+    return absl::NotFoundError(absl::StrFormat(
+        "cannot read %s: %s", PrintableText(path), std::strerror(errno)));
   }
   try {
     reader.ReadHeader();
@@ -262,8 +264,8 @@ absl::StatusOr<File> LoadFile(const std::string& path, Device device) {
   } catch (const FormatError& wrong) {
     return NoSafetensors(path, wrong.what);
   } catch (const OutOfMemoryError& wrong) {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("cannot load %s: %s", path, wrong.what()));
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "cannot load %s: %s", PrintableText(path), wrong.what()));
   }
   file.metadata = std::move(reader->header_.metadata);
   return file;

@@ -7,7 +7,7 @@ from machine import _
 BAZEL = "/usr/local/bin/bazel"
 BAZEL_7 = "https://github.com/bazelbuild/bazel/releases/download/7.7.1/bazel-7.7.1-linux-"
 PACKAGES = "third_party/debian-packages.txt"
-# Libraries that Bazel 7 takes from the system; it downloads the others.
+# Libraries that Bazel 7 and later take from the system; they download the others.
 PACKAGES_7 = ["libopenblas-dev", "libssl-dev", "pkg-config", "python3"]
 # The build asks pkg-config for these (third_party/libraries.bzl), since a library need
 # not be Debian's.
@@ -77,16 +77,16 @@ def check_bazel(m):
     if version == "no_version":  # the answer of Debian's build
         code, version = m.ask("dpkg-query", "--show", "--showformat=${Version}", "bazel-bootstrap")
         version = re.split("[+-]", version)[0] if code == 0 else ""
-    if re.match(r"(4\.2|7)\.", version):
+    if re.match(r"(4\.2|[789])\.", version):
         m.fact("Bazel", "ok", "%s (%s)" % (version, m.shown(path)))
-        return [], version.startswith("7.")
+        return [], not version.startswith("4.")
     known = version[:1].isdigit()
     m.fact("Bazel", "wrong", "%s (%s)" % (version, m.shown(path)) if known else
            _("of unknown version ({}): {}").format(m.shown(path), said or _("it says nothing")))
     why = _("Bazel {} will not do. The course is built with Bazel 4.2.3, which Debian 12 has, "
-            "or 7.").format(version) if known else _(
+            "or 7 to 9.").format(version) if known else _(
                 "Bazel does not say its version. The course is built with Bazel 4.2.3, which "
-                "Debian 12 has, or 7.")
+                "Debian 12 has, or 7 to 9.")
     asked = m.env.get("USE_BAZEL_VERSION")
     hidden = m.has_package("bazel-bootstrap") and m.shown(path) != "/usr/bin/bazel"
     with open(path, "rb") as program:
@@ -121,7 +121,7 @@ def check(m):
     more, downloaded = check_bazel(m)
     m.fact("glibc", "", m.ask("getconf", "GNU_LIBC_VERSION")[1].replace("glibc ", ""))
     packages = PACKAGES_7
-    text = _("{}; Bazel 7 downloads the others").format(" ".join(packages))
+    text = _("{}; Bazel downloads the others").format(" ".join(packages))
     if not downloaded:
         with open(os.path.join(m.repository, PACKAGES)) as file:
             packages = [line.strip() for line in file if not line.startswith("#")]

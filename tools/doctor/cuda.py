@@ -8,6 +8,10 @@ from machine import _, ngettext
 REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos/"
 KEYRING = "cuda-keyring_1.1-1_all.deb"
 PATIENCE = 20  # seconds for nvidia-smi, which waits if the driver hangs
+# The CUDA of a driver's branch, from NVIDIA's release notes of CUDA.
+BRANCHES = ((580, "13.0"), (575, "12.9"), (570, "12.8"), (565, "12.7"), (560, "12.6"),
+            (555, "12.5"), (550, "12.4"), (545, "12.3"), (535, "12.2"), (530, "12.1"),
+            (525, "12.0"))
 IN_CONTAINER = "docker run --gpus=all -it IMAGE"
 
 
@@ -31,14 +35,26 @@ def from_nvidia(m, why, package, after=""):
     return why, command
 
 
+def library_of(folder):
+    """The toolkit's libcudart_static.a, or None."""
+    for place in ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib",
+                  "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"):
+        file = "%s/%s/libcudart_static.a" % (folder, place)
+        if os.path.exists(file):
+            return file
+    return None
+
+
 def find_toolkit(m):
-    """Its folder or None, as third_party/cuda_configure.bzl finds it; and where it looked."""
+    """Its folder or None, as third_party/cuda_configure.bzl finds it; and where it looked. A
+    folder without its library is the last resort."""
     settings = [(name, m.env[name]) for name in ("CUDA_PATH", "CUDA_HOME") if m.env.get(name)]
     nvcc = m.which("nvcc")
     on_path = [os.path.realpath(nvcc).replace("/bin/nvcc", "")] if nvcc else []
-    for folder in [f for _name, f in settings] + on_path + [m.root + "/usr/local/cuda"]:
-        if os.path.exists(folder + "/bin/nvcc"):
-            return folder.rstrip("/"), ""
+    folders = [f for f in [f for _name, f in settings] + on_path + [m.root + "/usr/local/cuda"]
+               if os.path.exists(f + "/bin/nvcc")]
+    for folder in sorted(folders, key=lambda f: library_of(f) is None):
+        return folder.rstrip("/"), ""
     return None, ", ".join(["=".join(s) for s in settings] + ["PATH", "/usr/local/cuda"])
 
 
@@ -58,12 +74,17 @@ def check_toolkit(m):
     found = re.search(r"Build cuda_(\d+\.\d+)", m.ask(folder + "/bin/nvcc", "--version")[1])
     version = found[1] if found else ""
     text = _("{} ({})").format(version or _("of unknown version"), m.shown(folder))
-    libraries = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
-    if not any(os.path.exists("%s/%s/libcudart_static.a" % (folder, l)) for l in libraries):
+    if not library_of(folder):
         m.fact("CUDA toolkit", "partial", _("{}, without libcudart_static.a").format(text))
         return version, False, (
             _("The CUDA toolkit in {} is not complete.").format(m.shown(folder)),
             "cuda-toolkit" + (version and "-" + version.replace(".", "-")))
+
+    if version and numbers(version)[0] < 12:
+        m.fact("CUDA toolkit", "too old", _("{}; it needs 12.0 or newer").format(text))
+        return version, False, (
+            _("CUDA {} is too old: the course needs CUDA 12.0 or newer.").format(version),
+            "cuda-toolkitX")
 
     # The check in nvcc's own header.
     found = re.search(r"^#if __GNUC__ > (\d+)",
@@ -122,6 +143,9 @@ def check_driver(m, toolkit):
         m.fact("driver", "none", _("no NVIDIA driver; nvidia-smi says: {}").format(said) if said
                else _("no NVIDIA driver"), *how_to_install_driver(m))
     elif ldconfig and "libcuda.so.1" in m.ask(ldconfig, "-p")[1]:
+        cuda = next((c for branch, c in BRANCHES if numbers(driver)[0] >= branch), "")
+        if cuda:
+            return compare(m, driver, cuda, toolkit), cuda
         m.fact("driver", "ok", _(
             "{}; for CUDA of unknown version, without nvidia-smi").format(driver))
         return True, ""
@@ -222,6 +246,7 @@ def check_devices(m, driver_ok):
     """Returns the numbers of the GPUs that a program sees."""
     gpus = list_gpus(m)
     m.real_gpus = real = len(gpus)
+    m.archs = sorted(set(re.findall(r"\bsm_\d+", " ".join(about for _n, _u, about in gpus))))
     visible, not_there = apply_visible_devices(m, gpus)
     setting = "CUDA_VISIBLE_DEVICES=" + (m.env.get("CUDA_VISIBLE_DEVICES") or '""')
     unset = "unset CUDA_VISIBLE_DEVICES"

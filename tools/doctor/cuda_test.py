@@ -52,6 +52,26 @@ class Toolkit(DoctorTest):
         self.expect("without libcudart_static.a partial",
                     from_nvidia("debian12/x86_64", "cuda-toolkit-13-0 "))
 
+    def test_of_the_distribution(self):
+        self.toolkit("12.4")
+        os.makedirs(self.path("usr/lib/x86_64-linux-gnu"))
+        os.rename(self.path("usr/local/cuda/lib64/libcudart_static.a"),
+                  self.path("usr/lib/x86_64-linux-gnu/libcudart_static.a"))
+        os.rename(self.path("usr/local/cuda/bin/nvcc"), self.path("usr/bin/nvcc"))
+        self.expect("CUDA toolkit 12.4 (/usr) ok")
+
+    def test_an_incomplete_one_is_passed_over(self):
+        self.toolkit("13.0")
+        self.program("usr/bin/nvcc", "echo Build cuda_12.4.r12.4/compiler")
+        self.expect("CUDA toolkit 13.0 (/usr/local/cuda), takes gcc up to 15 ok")
+
+    def test_too_old(self):
+        self.toolkit("11.8")
+        self.gpus("NVIDIA T4")
+        self.expect("CUDA toolkit 11.8 (/usr/local/cuda); it needs 12.0 or newer too old",
+                    "CUDA 11.8 is too old: the course needs CUDA 12.0 or newer.",
+                    from_nvidia("debian12/x86_64", "cuda-toolkit-13 "))
+
     def test_compiler_too_new(self):
         self.toolkit("13.0")
         self.gpus("NVIDIA H100")
@@ -132,7 +152,9 @@ class Driver(DoctorTest):
                   "Model: \t NVIDIA L4\nGPU UUID: \t GPU-77\n")
         self.expect("driver 570.86.15, without its library", apt_get("libcuda1"))
         self.program("usr/sbin/ldconfig", "echo 'libcuda.so.1 => /usr/lib/x'")
-        self.expect("cuda:0 (real, NVIDIA L4)", NOTHING)
+        self.expect("driver CUDA 12.8 (570.86.15); the toolkit needs 13.0 too old")
+        self.toolkit("12.8")
+        self.expect("driver CUDA 12.8 (570.86.15) ok", "cuda:0 (real, NVIDIA L4)", NOTHING)
         self.expect("cuda:0 (real, NVIDIA L4)", CUDA_VISIBLE_DEVICES="GPU-7")
         self.program("nvidia-smi", "echo Failed to initialize NVML: version mismatch; exit 18")
         self.expect("nvidia-smi says: Failed to initialize NVML", SUDO + "reboot")
@@ -189,7 +211,7 @@ class Devices(DoctorTest):
     def test_what_the_lessons_run_on(self):
         self.gpus("G")
         self.expect("run on, built with --config=cuda",
-                    "course: bazel run --config=cuda //:course", "solo 1 device real: cuda:0 duet",
+                    "course: bazel run --config=cuda --//:cuda_archs=sm_90 //:course", "solo 1 device real: cuda:0 duet",
                     "duet 2 devices logical: cuda:0 on GPU 0, cuda:1 on GPU 0 trio")
         self.gpus("G", "G")
         self.expect("solo 1 device real: cuda:0, cuda:1 duet",

@@ -87,7 +87,9 @@ def examine(m):
         m.say_numbered(m.todo)
     else:
         m.say(_("Nothing is missing. To run the course: {}").format(
-            "bazel run --config=cuda //:course" if use_gpus else "bazel run //:course"))
+            "bazel run --config=cuda %s//:course" % (
+                "--//:cuda_archs=%s " % ",".join(m.archs) if m.archs else "")
+            if use_gpus else "bazel run //:course"))
     if needed:
         m.say()
         m.say(ngettext("The lessons cannot be built before {} is done.",

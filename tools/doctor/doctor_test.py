@@ -114,10 +114,10 @@ class Machines(DoctorTest):
         self.expect("bazel-7.7.1-linux-arm64 && ", code=1, HOSTTYPE="aarch64")
 
     def test_wrong_bazel(self):
-        self.program("bazel", "echo bazel 9.1.0")
-        self.expect("Bazel 9.1.0 (/usr/bin/bazel) wrong", "Bazel 9.1.0 will not do.",
+        self.program("bazel", "echo bazel 10.1.0")
+        self.expect("Bazel 10.1.0 (/usr/bin/bazel) wrong", "Bazel 10.1.0 will not do.",
                     "wget -O /usr/local/bin/bazel https", code=1)
-        self.program("bazel", "echo bazel 9.1.0  # github.com/bazelbuild/bazelisk")
+        self.program("bazel", "echo bazel 10.1.0  # github.com/bazelbuild/bazelisk")
         self.expect("export USE_BAZEL_VERSION=7.7.1", lacks=["wget -O"], code=1)
         # There are two of them: Debian's is right, but is not the first.
         self.program("bazel", "echo bazel no_version")
@@ -133,10 +133,12 @@ class Machines(DoctorTest):
         self.expect("(/usr/bin/bazel): ERROR: requires", "USE_BAZEL_VERSION asks for 7.7.1.",
                     "unset USE_BAZEL_VERSION", code=1, USE_BAZEL_VERSION="7.7.1")
 
-    def test_bazel_7_needs_fewer_libraries(self):
-        self.program("bazel", "echo bazel 7.7.1")
+    def test_bazel_7_to_9_need_fewer_libraries(self):
+        for version in ("8.4.2", "9.1.0", "7.7.1"):
+            self.program("bazel", "echo bazel " + version)
+            self.expect("Bazel %s (/usr/bin/bazel) ok" % version)
         self.program("pkg-config", 'case $2 in openblas | libcrypto) ;; *) exit 1 ;; esac')
-        self.expect("libraries libopenblas-dev libssl-dev pkg-config python3; Bazel 7 ok "
+        self.expect("libraries libopenblas-dev libssl-dev pkg-config python3; Bazel ok "
                     "downloads the others")
         self.program("pkg-config", "exit 1")
         self.expect(apt_get("libopenblas-dev libssl-dev && bazel shutdown"), code=1)

@@ -73,7 +73,7 @@ def check_load(m, cores):
     elif float(load) > cores / 2:
         m.fact("load", "high", text, _(
             "Something else keeps the processor busy, load {}: figures will be noisy. See what "
-            "it is, and end it:").format(text), "top -o %CPU", gpu=False)
+            "it is, and close it if you can; verdicts say INCONCLUSIVE otherwise:").format(text), "top -o %CPU", gpu=False)
     else:
         m.fact("load", "ok", text)
 

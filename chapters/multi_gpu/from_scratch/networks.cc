@@ -50,8 +50,8 @@ CollectiveSchedule Servers(int workers, int servers) {
 void Exchange(int n, int stride, int size, int step, MoveOp op, Visitor visit) {
   for (int i = 1; i < size; ++i) {
     for (int to = 0; to < n; ++to) {
-      const int own = to / stride % size, other = (own + i) % size;
-      const int from = to + (other - own) * stride;
+      const int place = to / stride % size, other = (place + i) % size;
+      const int from = to + (other - place) * stride;
       const int has_it = op == MoveOp::kAdd ? to : from;
       for (int part = has_it % (stride * size); part < n;
            part += stride * size) {

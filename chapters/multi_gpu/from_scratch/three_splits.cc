@@ -16,9 +16,9 @@ Tensor Branch(const Tensor& x, const Tensor& w1, const Tensor& w2) {
   return MatMul(Relu(MatMul(x, w1)), w2);
 }
 
-// of: a batch's number of elements, of which y may be a part.
-Tensor Loss(const Tensor& y, const Tensor& target, std::int64_t of) {
-  return Sum(Square(y - target)) / static_cast<double>(of);
+// y may be a part of the batch; batch_numel counts the whole batch's elements.
+Tensor Loss(const Tensor& y, const Tensor& target, std::int64_t batch_numel) {
+  return Sum(Square(y - target)) / static_cast<double>(batch_numel);
 }
 
 Tensor Forward(Tensor x, const SplitNet& net) {
@@ -94,8 +94,8 @@ Step Pipeline(const SplitNet& net, const std::vector<Device>& devices,
         h = To(h, placed[i].device());
         h = h + Branch(h, placed[i], placed[i + 1]);
       }
-      const Tensor its = Loss(h, To(targets[batch++], h.device()), x.numel());
-      loss = loss.defined() ? loss + its : its;
+      const Tensor part = Loss(h, To(targets[batch++], h.device()), x.numel());
+      loss = loss.defined() ? loss + part : part;
     }
     return Whole(tape.Backward(loss));
   };
@@ -152,10 +152,10 @@ Step DataShards(const SplitNet& net, const std::vector<Device>& devices) {
     for (std::size_t d = 0; d < devices.size(); ++d) {
       if (xs[d].size(0) == 0) continue;
       GradientTape tape(replicas.params[d]);
-      const std::vector<Tensor> own = tape.Backward(
+      const std::vector<Tensor> of_shard = tape.Backward(
           Loss(Forward(xs[d], replicas.params[d]), targets[d], x.numel()));
-      for (std::size_t i = 0; i < own.size(); ++i) {
-        gradients[i].push_back(own[i]);
+      for (std::size_t i = 0; i < of_shard.size(); ++i) {
+        gradients[i].push_back(of_shard[i]);
       }
     }
     SplitGradients sums;

@@ -21,11 +21,12 @@ bool SumsAsOneProcess(MpiWorld& world, AllReduceAlgorithm algorithm,
     ManualSeed(rank, device);
     return Randn({n}, device);
   };
-  const std::vector<Tensor> own = {gradient(0, cpu0), gradient(1, cpu1)};
+  const std::vector<Tensor> one_process = {gradient(0, cpu0),
+                                           gradient(1, cpu1)};
   const Tensor mine = gradient(world.process(), cpu0);
-  AllReduce(own, algorithm);
+  AllReduce(one_process, algorithm);
   world.AllReduceAsync({&mine, 1}, algorithm).Wait();
-  const bool same = ToVector<float>(mine) == ToVector<float>(own[0]);
+  const bool same = ToVector<float>(mine) == ToVector<float>(one_process[0]);
   return world.Gather(same ? 1 : 0) == std::vector<std::uint64_t>{1, 1};
 }
 

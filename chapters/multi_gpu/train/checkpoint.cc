@@ -53,8 +53,8 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
       safetensors::Reader::Open(path);
   if (!reader.ok()) return reader.status();
   const auto error = [&](const std::string& what) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s is not a checkpoint of train: %s", path, what));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s is not a checkpoint of train: %s", PrintableText(path), what));
   };
   const safetensors::Metadata& metadata = reader->header().metadata;
   const auto text = metadata.find(kFormat);

@@ -198,8 +198,14 @@ absl::Status TakeOptions(const Checkpoint& checkpoint, const std::string& file,
   return absl::OkStatus();
 }
 
-// Quotes the word for a shell's command.
+// Quotes the word for a shell's command, in which it is printable.
 std::string Quoted(const std::string& word) {
+  if (PrintableText(word) != word) {
+    return absl::StrCat("$'",
+                        PrintableText(absl::StrReplaceAll(
+                            word, {{"\\", "\\\\"}, {"'", "\\'"}})),
+                        "'");
+  }
   const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("_-+.,:/=@%", c);
   });

@@ -152,10 +152,8 @@ std::string HowToGoOn(const Training& t) {
   return file.empty()
              ? Translated(
                    "Nothing was saved: --save=FILE saves after each epoch.\n")
-             : PrintableText(
-                   absl::StrCat(Translated("Go on from the last save with"),
-                                "\n  ", t.options.CommandToResume(file), "\n"),
-                   "\n");
+             : absl::StrCat(Translated("Go on from the last save with"), "\n  ",
+                            t.options.CommandToResume(file), "\n");
 }
 
 // Ends all processes if their parameters or momentum differ.
@@ -235,12 +233,15 @@ void ShowProgress(Training& t) {
   t.shown = Timer();
   const TrainingProgress& now = t.progress;
   const auto done = static_cast<double>(now.samples);
-  std::cout << "\r"
-            << Say("epoch %d/%d, %.0f %%: %.0f/s, loss %.3f, accuracy %.3f",
-                   now.next.epoch + 1, t.options.epochs,
-                   100 * done / static_cast<double>(t.data.training.size()),
-                   done / now.seconds, now.loss_sum / done,
-                   static_cast<double>(now.right) / done)
+  const std::string line =
+      Say("epoch %d/%d, %.0f %%: %.0f/s, loss %.3f, accuracy %.3f",
+          now.next.epoch + 1, t.options.epochs,
+          100 * done / static_cast<double>(t.data.training.size()),
+          done / now.seconds, now.loss_sum / done,
+          static_cast<double>(now.right) / done);
+  // On two lines, \r would lead to the beginning of the second.
+  const int columns = std::max(TerminalColumns() - 1, 3);
+  std::cout << "\r" << CutText(line, static_cast<std::size_t>(columns))
             << "\033[K" << std::flush;
 }
 
@@ -361,17 +362,18 @@ absl::Status Resume(Training& t) {
           : LoadState(UserPath(file), t.net.module(), t.net.sgd());
   if (!restored.ok()) {
     return absl::InvalidArgumentError(
-        Say("cannot go on from %s: %s", file, std::string(restored.message())));
+        Say("cannot go on from %s: %s", file,
+            Phrase(std::string(restored.message()))));
   }
   t.progress = t.options.checkpoint->progress;
   t.batches.SetPosition(t.progress.next);
-  Print(Say("Resumed from %s: epoch %d, after batch %d of %d", file,
-            t.progress.next.epoch + 1, t.progress.next.batch,
-            t.batches.batches()));
-  if (t.progress.next.epoch >= t.options.epochs) {
-    Print(Say("All its epochs are trained; for more, say --epochs=%d.",
-              2 * t.progress.next.epoch));
-  }
+  const std::int64_t trained = t.progress.next.epoch;
+  Print(trained >= t.options.epochs
+            ? Say("Resumed from %s, after its last epoch, %d; for more, say "
+                  "--epochs=%d.",
+                  file, trained, 2 * trained)
+            : Say("Resumed from %s: epoch %d, after batch %d of %d", file,
+                  trained + 1, t.progress.next.batch, t.batches.batches()));
   return absl::OkStatus();
 }
 

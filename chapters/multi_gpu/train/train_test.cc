@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <regex>
 #include <string>
@@ -16,8 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "chapters/multi_gpu/train/train_testing.h"
 #include "common/base/child_process.h"
+#include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/safetensors/safetensors.h"
 #include "nlohmann/json.hpp"
@@ -122,6 +125,11 @@ TEST_F(TrainTest, WhatCtrlCSavedGoesOnAsTheUnbrokenRun) {
     const ProgramResult resumed = Train({"--resume=" + file, epochs});
     EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
     EXPECT_THAT(resumed.output, HasSubstr("Resumed from " + file));
+    EXPECT_THAT(Unwrapped(Train({"--resume=" + file}).output),
+                HasSubstr(absl::StrCat(
+                    "Resumed from ", file, ", after its last epoch, ",
+                    std::stoi(found[2]) + 1, "; for more, say --epochs=",
+                    2 * (std::stoi(found[2]) + 1), ".")));
     const std::string unbroken = File("unbroken.safetensors");
     Train(With(kSmall, {epochs, "--save=" + unbroken}));
     EXPECT_TRUE(InHex(file) == InHex(unbroken));
@@ -168,6 +176,54 @@ TEST_F(TrainTest, CtrlCOnATerminalEndsTheLineThatChanges) {
   EXPECT_EQ(child.Wait(), 130) << child.output;
   EXPECT_THAT(child.output, HasSubstr("Saved after batch"));
   EXPECT_TRUE(LoadCheckpoint(file).ok());
+}
+
+// A line that the terminal breaks would be drawn again below itself.
+TEST_F(TrainTest, TheLineThatChangesFitsIntoTheTerminal) {
+  for (const int columns : {120, 40, 25, 10}) {
+    Child child(With(With({kProgram}, kSmall), {"--epochs=1000000"}),
+                Child::Output::kTerminal, columns);
+    ASSERT_TRUE(child.ReadUntil("\repoch")) << child.output;
+    child.Kill(SIGKILL);
+    child.Wait();
+    int drawn = 0;
+    for (const absl::string_view line : absl::StrSplit(child.output, '\r')) {
+      absl::string_view shown = line;
+      if (!absl::ConsumeSuffix(&shown, "\033[K")) continue;
+      ++drawn;
+      EXPECT_LT(TextColumns(shown), static_cast<std::size_t>(columns)) << line;
+    }
+    EXPECT_GT(drawn, 0);
+  }
+}
+
+// A file's name is text of others: it neither commands the terminal nor looks
+// like a line of the program, and the command to go on can be typed.
+TEST_F(TrainTest, NamesOfFilesAreShownWithoutControlCharacters) {
+  const std::string name = File("a\033[2J\nError: \xff'\\.safetensors");
+  const std::string shown = File("a\\x1b[2J\\nError: \\xff'\\.safetensors");
+  Child child(
+      With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=" + name}),
+      Child::Output::kPipe);
+  ASSERT_TRUE(child.ReadUntil("epoch       2/1000000")) << child.output;
+  child.Kill(SIGINT);
+  EXPECT_EQ(child.Wait(), 130) << child.output;
+  const std::size_t command = child.output.rfind(" --resume=");
+  ASSERT_NE(command, std::string::npos) << child.output;
+  EXPECT_THAT(child.output, HasSubstr(shown + ". Go on with"));
+  const ProgramResult resumed =
+      RunProgram("bash", {"-c", absl::StrCat(kProgram, " --epochs=1",
+                                             child.output.substr(command))});
+  EXPECT_THAT(resumed.output, HasSubstr("Resumed from " + shown));
+  ASSERT_TRUE(WriteAtomically(name, "no checkpoint").ok());
+  for (const std::string& output :
+       {child.output, resumed.output, Train({"--resume=" + name}).output,
+        Train({"--save=" + name + "/b"}).output,
+        Train({"--data_dir=" + name}).output,
+        Train({"--net=" + name}).output}) {
+    EXPECT_EQ(PrintableText(output, "\n"), output);
+    EXPECT_THAT(output, Not(HasSubstr("\nError: \\xff"))) << output;
+  }
 }
 
 TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
@@ -318,6 +374,9 @@ TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
       {{"--lr", "-1", "--epoch=3"},
        "--epoch=3 asked for; there is no such flag. Say --epochs=3, or --help "
        "for a list of all flags."},
+      {{"--save=a", "--save", "b"},
+       "--save=a and --save=b asked for; a flag has one value. Leave one of "
+       "them out."},
       {{"--nonsense"}, "there is no such flag. Say --help for a list"},
       {{"lenet"}, "\"lenet\" is not a flag"},
       {{"--net=lnear"},

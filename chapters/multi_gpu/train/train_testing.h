@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -36,8 +38,17 @@ inline const std::vector<std::string> kSmall = {
     "--net=mlp", "--images=600", "--batch_size=32", "--momentum=0.5",
     "--devices=cpu:0"};
 
+// The flags, and more, which replace those of the same names.
 inline std::vector<std::string> With(std::vector<std::string> flags,
                                      const std::vector<std::string>& more) {
+  for (const std::string& flag : more) {
+    const std::string name = flag.substr(0, flag.find('=')) + "=";
+    flags.erase(std::remove_if(flags.begin(), flags.end(),
+                               [&](const std::string& other) {
+                                 return absl::StartsWith(other, name);
+                               }),
+                flags.end());
+  }
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;
 }
@@ -62,13 +73,14 @@ class Child {
   enum class Output { kPipe, kTerminal };
 
   // words: the program, which is looked up in PATH, and its arguments.
-  Child(std::vector<std::string> words, Output output) {
+  Child(std::vector<std::string> words, Output output,
+        unsigned short columns = 80) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     int ends[2] = {-1, -1};
     if (output == Output::kTerminal) {
-      const winsize size = {40, 80, 0, 0};
+      const winsize size = {40, columns, 0, 0};
       pid_ = forkpty(&from_, nullptr, nullptr, &size);
     } else {
       if (pipe2(ends, O_CLOEXEC) != 0) std::abort();

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -86,6 +87,7 @@ bool AsksForHelp(int argc, char** argv) {
 
 absl::Status CheckFlagNames(int argc, char** argv,
                             const std::vector<const char*>& flags) {
+  std::map<absl::string_view, absl::string_view> values;  // of flags before
   for (int i = 1; i < argc; ++i) {
     const absl::string_view argument = argv[i];
     if (argument == "--") break;
@@ -97,15 +99,23 @@ absl::Status CheckFlagNames(int argc, char** argv,
         equals == absl::string_view::npos ? "" : name.substr(equals);
     name = name.substr(0, equals);
     const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    absl::string_view set_to = value.empty() ? "true" : value.substr(1);
+    absl::string_view positive = name;
+    if (flag == nullptr && absl::ConsumePrefix(&positive, "no")) {
+      flag = absl::FindCommandLineFlag(positive);
+      set_to = "false";
+    }
     if (flag != nullptr) {
       // Otherwise its value is the next argument.
-      if (value.empty() && !flag->IsOfType<bool>()) ++i;
-      continue;
-    }
-    absl::string_view positive = name;
-    if (absl::ConsumePrefix(&positive, "no") &&
-        absl::FindCommandLineFlag(positive) != nullptr) {
-      continue;
+      if (value.empty() && !flag->IsOfType<bool>() && ++i < argc) {
+        set_to = argv[i];
+      }
+      const auto before = values.try_emplace(flag->Name(), set_to).first;
+      if (before->second == set_to) continue;
+      return absl::InvalidArgumentError(
+          Say("--%s=%s and --%s=%s asked for; a flag has one value. Leave one "
+              "of them out.",
+              flag->Name(), before->second, flag->Name(), set_to));
     }
     const std::string nearest = NearestName(name, {flags.begin(), flags.end()});
     // Half of its letters may be wrong.

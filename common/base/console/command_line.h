@@ -38,9 +38,10 @@ void SetLanguageOf(int argc, char** argv);
 
 bool AsksForHelp(int argc, char** argv);
 
-// InvalidArgument if an argument looks like a flag but is unknown;
-// ParseCommandLine would end the program. The message suggests the nearest of
-// `flags`.
+// InvalidArgument if an argument looks like a flag but is unknown, for which
+// ParseCommandLine would end the program, or if a flag is given two values, of
+// which ParseCommandLine would drop the first. The message suggests the nearest
+// of `flags`.
 absl::Status CheckFlagNames(int argc, char** argv,
                             const std::vector<const char*>& flags);
 

@@ -1,8 +1,10 @@
 #include "common/base/console/format.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -53,7 +55,12 @@ std::string NumberIn(double value, const Scale& scale) {
 std::string FormatNumber(double value) {
   const double size = std::abs(value);
   if (size >= 1e15 || (size > 0 && size < 1e-3)) {
-    return absl::StrFormat("%.2e", value);
+    // StrFormat would write 1e-30 with the decimal mark of the locale.
+    char text[32];
+    char* const end = std::to_chars(std::begin(text), std::end(text), value,
+                                    std::chars_format::scientific, 2)
+                          .ptr;
+    return std::string(text, end);
   }
   int digits = Digits(size);
   for (double limit = 0.9995; size > 0 && size < limit; limit /= 10) ++digits;

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <limits>
+#include <utility>
 
+#include "common/base/comma_locale_testing.h"
 #include "common/base/console/language.h"
 #include "common/base/statistics.h"
 
@@ -67,6 +70,21 @@ TEST(FormatFactor, ReadsWell) {
   EXPECT_EQ(FormatFactor(0.012345), "0.0123x");
   EXPECT_EQ(FormatFactor(-1234), "-1,234x");
   EXPECT_EQ(FormatFactor(-123), "-123x");
+}
+
+TEST(FormatNumber, HasAPointInEveryLocale) {
+  const CommaLocale comma;
+  char text[16];
+  std::snprintf(text, sizeof(text), "%.2f", 0.25);
+  ASSERT_STREQ(text, "0,25");
+  for (const auto& [number, expected] :
+       {std::pair(1.5, "1.50"), std::pair(-1.25e-30, "-1.25e-30"),
+        std::pair(2.5e-5, "2.50e-05"), std::pair(1.25e300, "1.25e+300"),
+        std::pair(13'000.0, "13,000"), std::pair(0.0, "0.00")}) {
+    EXPECT_EQ(FormatNumber(number), expected);
+  }
+  EXPECT_EQ(FormatDuration(1.25e-3), "1.25 ms");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
 }
 
 }  // namespace

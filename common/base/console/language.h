@@ -7,10 +7,11 @@
 // The code speaks English. An English text is the key of its translation in
 // po/zh.po, a gettext catalogue, whose conversions are the same but may be in
 // another order ("%2$s … %1$s"). A text without a translation is shown in
-// English. Text of a user (a path, a name) is never translated: it is an
-// argument, and only the code's own texts are keys. chapters/texts_test.py
-// finds texts without a translation and translations without a text, so the
-// first argument of these functions is a literal.
+// English. Text of a user (a path, a name) is never translated: it is a string
+// argument, which is made printable (PrintableText), since what a file is
+// called must not command a terminal; only the code's own texts are keys.
+// chapters/texts_test.py finds texts without a translation and translations
+// without a text, so the first argument of these functions is a literal.
 //
 // Set the language once, before the first text; all functions are thread-safe.
 
@@ -23,7 +24,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/base/console/text.h"
 
 namespace d2l {
 
@@ -91,6 +94,8 @@ auto Argument(const T& value, bool translate) {
     return translate ? Translated(value) : std::string(value);
   } else if constexpr (std::is_same_v<T, Phrase>) {
     return translate ? value.shown : value.english;
+  } else if constexpr (std::is_convertible_v<const T&, absl::string_view>) {
+    return PrintableText(value);
   } else {
     return value;
   }
@@ -99,9 +104,10 @@ auto Argument(const T& value, bool translate) {
 }  // namespace language_internal
 
 // absl::StrFormat in the run's language. Arguments that are literals or Phrases
-// are translated too; a std::string is not, since it may be a user's text. A
-// pointer could be either, and does not compile. Throws std::logic_error if the
-// arguments do not fit the English format.
+// are translated too; a std::string is not, since it may be a user's text, and
+// is shown on one line without control characters. A pointer could be either,
+// and does not compile. Throws std::logic_error if the arguments do not fit the
+// English format.
 template <typename... Args>
 std::string Say(const char* english, const Args&... arguments) {
   using language_internal::Argument;

@@ -134,5 +134,17 @@ TEST_F(LanguageTest, TheEnvironmentDecidesIfNobodySays) {
   EXPECT_EQ(Language(), "zh");
 }
 
+// What a file is called must not command a terminal, nor look like a line of
+// the program.
+TEST_F(LanguageTest, TextOfAUserIsShownOnOneLineWithoutControlCharacters) {
+  const std::string name = "a\033[2J\nError: \xff\xc2\x9b文.bin";
+  const std::string shown = "a\\x1b[2J\\nError: \\xff\\xc2\\x9b文.bin";
+  EXPECT_EQ(Say("Written: %s", name), "Written: " + shown);
+  EXPECT_EQ(Say("Written: %s", absl::string_view(name)), "Written: " + shown);
+  EXPECT_EQ(Worded("Written: %s", name).english, "Written: " + shown);
+  // A text of the program may have lines.
+  EXPECT_EQ(Say("Said: %s", Phrase(std::string("a\n\tb"))), "Said: a\n\tb");
+}
+
 }  // namespace
 }  // namespace d2l

@@ -196,14 +196,16 @@ std::string WrapWords(absl::string_view text, absl::string_view first,
   return result;
 }
 
+int TerminalColumns() {
+  winsize size = {};
+  const bool known = isatty(STDOUT_FILENO) == 1 &&
+                     ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+                     size.ws_col > 0;
+  return known ? size.ws_col : kTextWidth;
+}
+
 int TextWidth() {
-  static const int width = [] {
-    winsize size = {};
-    const bool known = isatty(STDOUT_FILENO) == 1 &&
-                       ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-                       size.ws_col > 0;
-    return known ? std::clamp<int>(size.ws_col, 40, kTextWidth) : kTextWidth;
-  }();
+  static const int width = std::clamp(TerminalColumns(), 40, kTextWidth);
   return width;
 }
 

@@ -23,6 +23,9 @@ namespace d2l {
 
 inline constexpr int kTextWidth = 80;
 
+// The columns of the terminal that stdout is, now; kTextWidth if it is none.
+int TerminalColumns();
+
 // The columns of this run's output: kTextWidth, or fewer, down to 40, if stdout
 // is a narrower terminal. Determined once.
 int TextWidth();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,9 +19,11 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/console/language.h"
+#include "common/base/files/sha256.h"
 
 namespace d2l {
 namespace {
@@ -84,16 +87,50 @@ void RemoveAndRelease(std::atomic<char*>* slot) {
   std::free(name);
 }
 
+// The beginning of the names of the target's temporary files.
+std::string TemporaryPrefix(const fs::path& target) {
+  Sha256 hash;
+  hash.Update(target.filename().string());
+  return absl::StrCat(".d2l-", hash.Hex().substr(0, 8), "-");
+}
+
+// Removes what killed programs have left of the target: its temporary files
+// that nobody has locked.
+void RemoveLeftovers(const fs::path& target) {
+  const std::string prefix = TemporaryPrefix(target);
+  std::error_code ignored;
+  for (fs::directory_iterator at(target.parent_path(), ignored), end; at != end;
+       at.increment(ignored)) {
+    if (!absl::StartsWith(at->path().filename().string(), prefix)) continue;
+    const int file =
+        open(at->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) continue;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) unlink(at->path().c_str());
+    close(file);
+  }
+}
+
+// Locks a file that was just made, so that RemoveLeftovers leaves it. False if
+// that was faster.
+bool LockNew(int file) {
+  struct stat made;
+  // Without locks nothing is removed, either.
+  return flock(file, LOCK_EX) != 0 || fstat(file, &made) != 0 ||
+         made.st_nlink > 0;
+}
+
 // Makes a file with a new name in the directory of the target. Returns its
 // descriptor, and where its name is registered; or -1, and sets errno.
 int OpenBeside(const std::string& target, mode_t mode,
                std::atomic<char*>** registered) {
+  RemoveLeftovers(target);
   std::random_device random;
   for (int i = 0; i < 100; ++i) {
-    const std::string name = fs::path(target)
-                                 .replace_filename(absl::StrFormat(
-                                     ".d2l-%08x%08x.tmp", random(), random()))
-                                 .string();
+    const std::string name =
+        fs::path(target)
+            .replace_filename(absl::StrFormat(
+                "%s%08x.tmp", TemporaryPrefix(target), random()))
+            .string();
     std::atomic<char*>* slot = Register(name);
     if (slot == nullptr) {
       errno = EMFILE;
@@ -101,13 +138,15 @@ int OpenBeside(const std::string& target, mode_t mode,
     }
     const int file =
         open(name.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, mode);
-    if (file >= 0) {
+    if (file >= 0 && LockNew(file)) {
       *registered = slot;
       return file;
     }
     // If the file exists, another process has made it.
+    const bool again = file >= 0 || errno == EEXIST;
+    if (file >= 0) close(file);
     std::free(slot->exchange(nullptr));
-    if (errno != EEXIST) return -1;
+    if (!again) return -1;
   }
   return -1;
 }
@@ -221,7 +260,9 @@ absl::Status AtomicFile::Commit() {
   const bool replaces = !target_.empty();
   // Otherwise a crash soon after the rename may leave an empty file.
   if (replaces && error_ == 0) check(fsync(descriptor_) == 0);
-  check(close(std::exchange(descriptor_, -1)) == 0);
+  // Closing a copy reports late errors, and keeps the lock.
+  const int copy = error_ == 0 ? dup(descriptor_) : -1;
+  if (error_ == 0) check(copy >= 0 && close(copy) == 0);
   if (replaces && error_ == 0) {
     char* name = name_->load();
     errno = EINTR;  // RemoveTemporaryFiles took it
@@ -236,6 +277,7 @@ absl::Status AtomicFile::Commit() {
       }
     }
   }
+  close(std::exchange(descriptor_, -1));
   return error_ == 0 ? absl::OkStatus() : Unwritable(path_, error_);
 }
 

@@ -12,7 +12,8 @@
 // The bytes go to a temporary file in the same directory, .d2l-*.tmp, which
 // then replaces the target and takes its permissions; a new file gets those of
 // the umask. A program that is killed leaves the temporary file behind, unless
-// it handles the signal (RemoveTemporaryFiles).
+// it handles the signal (RemoveTemporaryFiles); the next Open of the path
+// removes it. Files that are being written are locked (flock), and stay.
 //
 // A symbolic link is followed and stays, even if its target does not exist yet.
 // Files that are not regular (a pipe, a terminal, /dev/full) and this program's

@@ -345,12 +345,40 @@ TEST_F(AtomicFileTest, SigkillLeavesTheOldFileWholeAndOneThatSaysWhatItIs) {
   EXPECT_EQ(FilesThere(), 2);
   for (const auto& entry : fs::directory_iterator(directory_)) {
     EXPECT_THAT(entry.path().filename().string(),
-                ::testing::AnyOf(
-                    "a", ::testing::MatchesRegex("[.]d2l-[0-9a-f]+[.]tmp")));
+                ::testing::AnyOf("a", ::testing::MatchesRegex(
+                                          "[.]d2l-[0-9a-f]+-[0-9a-f]+[.]tmp")));
   }
-  // The leftover file does not prevent another write.
+  // Another file's write leaves it, the next write of this file removes it.
+  EXPECT_TRUE(WriteAtomically(Path("b"), "new").ok());
+  EXPECT_EQ(FilesThere(), 3);
   EXPECT_TRUE(WriteAtomically(Path("a"), "new").ok());
   EXPECT_EQ(ReadFile(Path("a")), "new");
+  EXPECT_EQ(FilesThere(), 2);
+}
+
+TEST_F(AtomicFileTest, SeveralWritersLeaveEachOthersTemporaryFiles) {
+  absl::StatusOr<AtomicFile> first = AtomicFile::Open(Path("a"));
+  absl::StatusOr<AtomicFile> second = AtomicFile::Open(Path("a"));
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(FilesThere(), 2);
+  second->Write("second");
+  EXPECT_TRUE(second->Commit().ok());
+  first->Write("first");
+  EXPECT_TRUE(first->Commit().ok());
+  EXPECT_EQ(ReadFile(Path("a")), "first");
+  EXPECT_EQ(FilesThere(), 1);
+
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([&] {
+      for (int n = 0; n < 50; ++n) {
+        EXPECT_EQ(WriteAtomically(Path("a"), "whole"), absl::OkStatus());
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(ReadFile(Path("a")), "whole");
+  EXPECT_EQ(FilesThere(), 1);
 }
 
 TEST(TemporaryDirectory, GoesWithAllThatIsInIt) {

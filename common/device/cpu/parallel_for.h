@@ -168,6 +168,12 @@ namespace internal {
 inline thread_local ThreadPool* current_pool = nullptr;
 }  // namespace internal
 
+// How many cores a ParallelFor on this thread may use.
+inline int ParallelForCores() {
+  const ThreadPool* const pool = internal::current_pool;
+  return pool == nullptr ? 1 : pool->cores();
+}
+
 // Calls f(begin, end) for consecutive parts of [0, n), in parallel on the cores
 // of the device whose stream's worker this is; on any other thread, and for too
 // little work, calls f(0, n) itself. The size of every part but the last is a

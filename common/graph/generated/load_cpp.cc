@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -26,6 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/child_process.h"
 #include "common/base/console/language.h"
+#include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/files/sha256.h"
 
@@ -36,7 +39,7 @@ namespace fs = std::filesystem;
 
 template <typename... Parts>
 absl::Status Refusal(const Parts&... parts) {
-  return absl::FailedPreconditionError(absl::StrCat(parts...));
+  return absl::FailedPreconditionError(PrintableText(absl::StrCat(parts...)));
 }
 
 std::string Variable(const char* name) {
@@ -180,6 +183,20 @@ absl::StatusOr<std::string> Compile(const Compiler& compiler,
   return output;
 }
 
+// A library is kept with its checksum behind it, which the loader ignores.
+std::string Checksum(std::string_view library) {
+  Sha256 hash;
+  hash.Update(library);
+  return hash.Hex();
+}
+
+bool IsWhole(std::string_view kept) {
+  constexpr std::size_t kHex = 64;
+  if (kept.size() <= kHex) return false;
+  const std::string_view library = kept.substr(0, kept.size() - kHex);
+  return Checksum(library) == kept.substr(library.size());
+}
+
 }  // namespace
 
 void* CompiledCpp::Function(const std::string& name) const {
@@ -202,13 +219,14 @@ absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
   }
   const std::string path = absl::StrCat(*directory, "/", hash.Hex(), ".so");
   CompiledCpp result;
-  std::error_code none;
-  result.from_cache = fs::exists(path, none);
+  // The loader ends the program where a library was cut or changed.
+  result.from_cache = IsWhole(ReadFile(path));
   if (!result.from_cache) {
     const absl::StatusOr<std::string> object =
         Compile(*compiler, source, flags, *directory, options.seconds_limit);
     if (!object.ok()) return object.status();
-    const absl::Status written = WriteAtomically(path, *object);
+    const absl::Status written =
+        WriteAtomically(path, absl::StrCat(*object, Checksum(*object)));
     if (!written.ok()) return written;
   }
   result.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

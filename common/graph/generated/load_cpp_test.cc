@@ -109,6 +109,29 @@ TEST_F(LoadCppTest, CompilesOnceAndKeeps) {
   EXPECT_EQ(cache_stat.st_mode & 0777, 0700u);
 }
 
+// Loading a library that was cut or changed could end the program.
+TEST_F(LoadCppTest, ADamagedLibraryIsCompiledAgain) {
+  ASSERT_TRUE(Load(1).ok());
+  const std::string path = Files().at(0);
+  const std::string whole = ReadFile(path);
+  std::string changed = whole, other_end = whole;
+  for (std::size_t i = 0; i < whole.size(); i += 100) changed[i] ^= 1;
+  other_end.back() ^= 1;
+  for (const std::string& damaged :
+       {std::string(), std::string("x"), whole.substr(0, 100),
+        whole.substr(0, whole.size() / 2), whole.substr(0, whole.size() - 1),
+        whole + "x", std::string(whole.size(), '\0'), changed, other_end}) {
+    fs::remove(path);  // this program has loaded it
+    std::ofstream(path, std::ios::binary) << damaged;
+    const auto code = Load(1);
+    ASSERT_TRUE(code.ok()) << code.status();
+    EXPECT_FALSE(code->from_cache) << damaged.size();
+    EXPECT_EQ(Call(*code), 1);
+    EXPECT_EQ(Files().size(), 1u);
+    EXPECT_TRUE(Load(1)->from_cache);
+  }
+}
+
 // The flags and the compiler are parts of the file's name.
 TEST_F(LoadCppTest, OtherFlagsAndCompilersAreOtherFiles) {
   ASSERT_TRUE(Load(1).ok());

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "common/graph/passes/passes.h"
@@ -17,24 +19,49 @@ std::int64_t Rounded(std::int64_t bytes) {
          kAlignment;
 }
 
-// The values that are in memory now, in the order of their places.
+// Gives each value the first place that is large enough.
 class Arena {
  public:
   std::int64_t Take(std::int64_t bytes) {
-    std::int64_t at = 0;
-    for (const auto& [begin, end] : used_) {
-      if (begin - at >= bytes) break;
-      at = end;
+    std::int64_t at = bytes_;
+    auto gap = gaps_.begin();
+    while (gap != gaps_.end() && gap->second < bytes) ++gap;
+    if (gap != gaps_.end()) {
+      at = gap->first;
+      const std::int64_t rest = gap->second - bytes;
+      gap = gaps_.erase(gap);
+      if (rest > 0) gaps_.emplace_hint(gap, at + bytes, rest);
+    } else if (!gaps_.empty() && End(*gaps_.rbegin()) == bytes_) {
+      at = gaps_.rbegin()->first;  // the last gap, made longer
+      gaps_.erase(at);
     }
-    used_[at] = at + bytes;
+    used_[at] = bytes;
     bytes_ = std::max(bytes_, at + bytes);
     return at;
   }
-  void Return(std::int64_t at) { used_.erase(at); }
+  void Return(std::int64_t at) {
+    auto gap = gaps_.emplace(at, used_.extract(at).mapped()).first;
+    const auto next = std::next(gap);
+    if (next != gaps_.end() && End(*gap) == next->first) {
+      gap->second += next->second;
+      gaps_.erase(next);
+    }
+    if (gap == gaps_.begin()) return;
+    const auto before = std::prev(gap);
+    if (End(*before) != at) return;
+    before->second += gap->second;
+    gaps_.erase(gap);
+  }
   std::int64_t bytes() const { return bytes_; }
 
  private:
-  std::map<std::int64_t, std::int64_t> used_;
+  using Sizes = std::map<std::int64_t, std::int64_t>;  // by place
+  static std::int64_t End(const Sizes::value_type& part) {
+    return part.first + part.second;
+  }
+
+  std::unordered_map<std::int64_t, std::int64_t> used_;  // sizes, by place
+  Sizes gaps_;                                           // no two side by side
   std::int64_t bytes_ = 0;
 };
 

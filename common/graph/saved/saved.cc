@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/text.h"
 #include "common/base/machine.h"
 #include "common/graph/passes/passes.h"
 #include "common/ops/ops.h"
@@ -65,7 +66,7 @@ absl::StatusOr<Graph> LoadProgram(const std::string& prefix, Device device) {
     return absl::NotFoundError(absl::StrFormat(
         "cannot read %s: No such file or directory. Name what the program was "
         "saved as, without .safetensors.",
-        path));
+        PrintableText(path)));
   }
   const absl::StatusOr<safetensors::File> file =
       safetensors::LoadFile(path, device);
@@ -73,22 +74,23 @@ absl::StatusOr<Graph> LoadProgram(const std::string& prefix, Device device) {
   const auto json = file->metadata.find(kProgram);
   if (json == file->metadata.end()) {
     return absl::InvalidArgumentError(
-        path +
+        PrintableText(path) +
         " holds tensors, and no program. Save one: "
         "net.Save(\"my_mlp\").");
   }
   absl::StatusOr<Graph> graph =
       ProgramFromJson(json->second, file->tensors, device);
   if (!graph.ok()) {
-    return absl::Status(graph.status().code(),
-                        absl::StrCat(path, ": ", graph.status().message()));
+    return absl::Status(
+        graph.status().code(),
+        absl::StrCat(PrintableText(path), ": ", graph.status().message()));
   }
   Fuse(*graph);
   const std::int64_t bytes = PeakBytes(*graph);
   if (device.type() == DeviceType::kCpu && bytes > FreeHostMemory(0)) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("%s: its values need %d bytes at once; %d are free",
-                        path, bytes, FreeHostMemory(0)));
+                        PrintableText(path), bytes, FreeHostMemory(0)));
   }
   return graph;
 }

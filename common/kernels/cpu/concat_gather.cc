@@ -8,8 +8,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
+#include "common/kernels/cpu/strided_copy.h"
 #include "common/kernels/enqueue.h"
 #include "common/tensor/dtype.h"
 
@@ -69,6 +71,31 @@ void CopyRows(char* out, std::int64_t out_stride, const char* in,
   }
 }
 
+// Copies `rows` rows of pieces of one element, from the first piece on, as many
+// as are alike and end before `last`. Returns how many that were.
+std::int64_t CopyElements(char* out, std::int64_t out_stride,
+                          absl::Span<const CatPiece> pieces, std::int64_t last,
+                          std::int64_t row, std::int64_t rows) {
+  constexpr std::int64_t kMostPieces = 32;
+  constexpr std::int64_t kMostRows = 64;
+  const std::int64_t size = pieces[0].bytes;
+  if (rows > kMostRows || (size != 1 && size != 4 && size != 8)) return 0;
+  // Brought side by side, and then transposed.
+  alignas(64) char columns[kMostPieces * kMostRows * 8];
+  std::int64_t count = 0;
+  for (const CatPiece& piece : pieces) {
+    if (count == kMostPieces || piece.bytes != size || last < size) break;
+    std::memcpy(columns + count * rows * size,
+                static_cast<const char*>(piece.data) + row * size,
+                static_cast<std::size_t>(rows * size));
+    last -= size;
+    ++count;
+  }
+  CopyTile(static_cast<int>(size), rows, count, {out, out_stride / size, 1},
+           {columns, 1, rows}, /*stream=*/false);
+  return count;
+}
+
 // Writes bytes [first, last) of each of the output rows [begin, end). From each
 // piece it copies as many rows at once as keep that part of out in the cache.
 // With pieces of one element this is a transposition in tiles.
@@ -84,7 +111,19 @@ void CatBlock(const Cat& cat, std::int64_t begin, std::int64_t end,
     const std::int64_t rows = std::min(tile, end - row);
     char* const out = cat.out + row * stride;
     std::int64_t at = 0;  // where the piece goes
-    for (const CatPiece& piece : cat.pieces) {
+    for (std::size_t k = 0; k < cat.pieces.size(); ++k) {
+      const CatPiece& piece = cat.pieces[k];
+      if (at >= first && piece.bytes > 0 && at % piece.bytes == 0 &&
+          stride % piece.bytes == 0) {
+        const std::int64_t count = CopyElements(
+            out + at, stride, absl::MakeConstSpan(cat.pieces).subspan(k),
+            last - at, row, rows);
+        at += count * piece.bytes;
+        if (count > 0) {
+          k += static_cast<std::size_t>(count) - 1;
+          continue;
+        }
+      }
       const std::int64_t from = std::max(first, at);
       const std::int64_t bytes = std::min(last, at + piece.bytes) - from;
       const char* const in = static_cast<const char*>(piece.data) +

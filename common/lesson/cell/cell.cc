@@ -411,7 +411,12 @@ void Cell::Keep(const Drawing& drawing, const std::string& text) {
     const std::string name =
         absl::StrCat(FilePart(svg_.lesson), "_", FilePart(result_->text.id),
                      "_", FilePart(drawing.name.english));
-    const std::filesystem::path directory = svg_.directory;
+    std::filesystem::path directory = svg_.directory;
+    // "./name" is shown as "name".
+    while (directory.has_relative_path() &&
+           (!directory.has_filename() || directory.filename() == ".")) {
+      directory = directory.parent_path();
+    }
     shown.file = (directory / (name + suffix)).string();
     const auto is_taken = [&](const Shown& other) {
       return other.file == shown.file;

@@ -220,7 +220,7 @@ class Cell {
   // LESSON_CELL_NAME.svg, or .dot if it is a graph and Graphviz's dot fails,
   // which is printed; throws std::runtime_error if writing fails.
   void Show(const Drawing& drawing);
-  // The same, but prints it with --verbose only: for large drawings.
+  // As Show, but prints with --verbose only: for large drawings.
   void ShowIfVerbose(const Drawing& drawing);
 
   // Draws the reported figures (figure_drawings.h). The runner calls it when

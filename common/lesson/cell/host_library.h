@@ -4,10 +4,10 @@
 //   std::vector<float> a = HostRandn(n * n);       // numpy.random.normal
 //   std::vector<float> b = HostMatMul(a, a, n);    // numpy.dot
 //
-// It uses no device, stream or queue; tensors on devices are compared with it.
-// Single precision and one thread, whereas a virtual device computes with all
-// of its cores: the only device of a program has all of the machine's. (NumPy:
-// double, and as many threads as its BLAS takes.)
+// The library uses no device, stream or queue; tensors on devices are compared
+// with it. Single precision and one thread, whereas a virtual device computes
+// with all of its cores: the only device of a program has all of the machine's.
+// (NumPy: double, and as many threads as its BLAS takes.)
 //
 // A program with it ends at its start, with a message, if it may not map the
 // addresses that BLAS's threads need.

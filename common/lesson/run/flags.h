@@ -3,9 +3,10 @@
 //   absl::StatusOr<LessonOptions> options =
 //       ParseLessonFlags(argc, argv, Size::kCourse);
 //
-// It sets the run's language (language.h). A wrong value returns a status that
-// says what was requested, what exists, and what to type instead. An unknown
-// flag, or text that is no number, ends the program with Abseil's message.
+// ParseLessonFlags sets the run's language (language.h). A wrong value returns
+// a status that says what was requested, what exists, and what to type instead.
+// An unknown flag, or text that is no number, ends the program with Abseil's
+// message.
 //
 // Call it once, from main. Nothing here is thread-safe.
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -63,7 +65,13 @@ std::string UnknownProbe(const std::string& name) {
 bool WriteNumbers(std::FILE* file, const std::vector<double>& numbers) {
   if (numbers.empty()) return true;
   std::fprintf(file, "%zu\n", numbers.size());
-  for (const double number : numbers) std::fprintf(file, "%.17g\n", number);
+  // The reader wants a decimal point, whatever the locale's mark is.
+  for (const double number : numbers) {
+    char text[32];
+    char* const end =
+        std::to_chars(std::begin(text), std::end(text), number).ptr;
+    std::fprintf(file, "%.*s\n", static_cast<int>(end - text), text);
+  }
   return std::fflush(file) == 0 && std::ferror(file) == 0;
 }
 

@@ -114,7 +114,7 @@ void PrintCellResult(const CellResult& result, const Detail& detail,
   const CellText& text = result.text;
   for (const Shown& drawing : result.drawings) {
     if (!drawing.file.empty()) {
-      std::cout << Say("Written: %s", PrintableText(drawing.file)) << "\n";
+      std::cout << Say("Written: %s", drawing.file) << "\n";
     }
   }
   const std::string course = OneLine(text.course_printed);

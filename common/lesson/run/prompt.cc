@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,27 +22,33 @@
 namespace d2l {
 namespace {
 
-// The terminal's settings before ReadKey, while it waits.
+// The terminal's settings before TakeKeys.
 termios settings_before;
 volatile sig_atomic_t settings_changed = 0;
 
-// Waits for a key, without Enter: "3"; "" for Enter; several characters for an
-// arrow key or pasted text; nothing for Ctrl-D. Ignores keys before the prompt.
-std::optional<std::string> ReadKey(const std::string& prompt) {
-  if (tcgetattr(STDIN_FILENO, &settings_before) != 0) return std::nullopt;
+// Has the terminal give each key at once, and not show it. Returns whether it
+// does.
+bool TakeKeys() {
+  if (tcgetattr(STDIN_FILENO, &settings_before) != 0) return false;
   termios settings = settings_before;
   settings.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   settings.c_cc[VMIN] = 1;
   settings.c_cc[VTIME] = 0;
   settings_changed = 1;
-  tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings);
+  return tcsetattr(STDIN_FILENO, TCSADRAIN, &settings) == 0;
+}
+
+// Waits for a key, without Enter: "3"; "" for Enter, also if it is pressed
+// twice; several characters for an arrow key or pasted text; nothing for
+// Ctrl-D. Ignores keys before the prompt.
+std::optional<std::string> ReadKey(const std::string& prompt) {
+  tcflush(STDIN_FILENO, TCIFLUSH);
   // Comes after the flush of the input: a key that follows the prompt is kept.
   std::cout << prompt << std::flush;
   char typed[64];
   const ssize_t size = read(STDIN_FILENO, typed, sizeof(typed));
-  RestoreTerminal();
   std::string key(typed, typed + std::max<ssize_t>(size, 0));
-  if (absl::EndsWith(key, "\n")) key.pop_back();
+  while (absl::EndsWith(key, "\n")) key.pop_back();
   const bool shown = key.size() == 1 && absl::ascii_isprint(key[0]);
   std::cout << (shown ? key : "") << "\n";
   const bool end =
@@ -65,14 +74,18 @@ std::optional<int> AskForChoice(const std::vector<std::string>& choices) {
   for (int i = 0; i < count; ++i) {
     std::cout << Wrap(choices[i], absl::StrCat("  ", i + 1, "  "));
   }
-  const std::string prompt =
-      Lead(Say("Your answer (1-%d, Enter to skip):", count));
+  const std::string prompt = Lead(Say("Press 1-%d (Enter skips):", count));
+  const absl::Cleanup restore = [] { RestoreTerminal(); };
+  if (!TakeKeys()) return std::nullopt;
   while (const std::optional<std::string> key = ReadKey(prompt)) {
     if (key->empty()) return 0;
     const int digit = key->front() - '0';
     if (key->size() == 1 && digit >= 1 && digit <= count) return digit;
     std::cout << Wrap(Say("%s is not one of 1-%d. Ctrl-D skips all questions.",
-                          QuotedText(*key), count));
+                          QuotedText(*key), count))
+              << std::flush;
+    // Whoever has not looked, and types a word, would answer with a later key.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
   }
   return std::nullopt;
 }

@@ -201,7 +201,7 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
     file->Write(make_text());
     const absl::Status written = file->Commit();
     if (written.ok()) {
-      std::cout << Say("Written: %s", PrintableText(file->path())) << std::endl;
+      std::cout << Say("Written: %s", file->path()) << std::endl;
     } else {
       Complain(written);
       all_written = false;
@@ -244,7 +244,7 @@ void StopAtOnce(int number) {
 }
 
 void StopOnSignals() {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     struct sigaction action = {};
     // The shell ignores SIGINT for background processes: leave it ignored.
     if (sigaction(number, nullptr, &action) == 0 &&

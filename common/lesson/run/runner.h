@@ -4,9 +4,10 @@
 //     return d2l::LessonMain(argc, argv, d2l::Program::kLesson);
 //   }
 //
-// It reads the flags (flags.h), makes the device table, and runs the cells of
-// every linked lesson. For each it prints the text and the question, the code's
-// output, the course's output, the verdicts and the conclusion (lesson.h); with
+// The runner reads the flags (flags.h), makes the device table, and runs the
+// cells of every linked lesson. For each it prints the text and the question,
+// the code's output, the course's output, the verdicts and the conclusion
+// (lesson.h); with
 // --code the course's code and the C++ first, with --verbose the figures last.
 //
 // On a terminal a lesson with --cell shows the C++ that the cell teaches before
@@ -21,9 +22,9 @@
 // A process that RunInFreshProcess started runs its probe, and nothing else:
 // see fresh_process.h.
 //
-// SIGINT (Ctrl-C), SIGTERM and SIGHUP end the program at once; a shell reports
-// 130 for Ctrl-C. Its output files stay as they were, and no temporary files
-// remain. Nothing is coloured, and no line is overwritten.
+// SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end the program at once; a shell
+// reports 130 for Ctrl-C. Its output files stay as they were, and no temporary
+// files remain. Nothing is coloured, and no line is overwritten.
 //
 // The exit code is 0 whatever the verdicts; 1 if a result is wrong, an error
 // was thrown (it is printed in full, and the next cell runs), a flag is wrong,

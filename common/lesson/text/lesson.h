@@ -47,8 +47,8 @@
 //   Not drawn  why it has no drawing
 //   Rows       which figure stands beside which time that the Python printed
 //
-// Its code is in one .cc beside it, the program and what measures it, with the
-// benchmarks (benchmark.h) if it is timed:
+// The code of a cell is in one .cc beside the text, the program and what
+// measures it, with the benchmarks (benchmark.h) if it is timed:
 //
 //   // %% 004/In4
 //   void TenProducts(Device device) { … }

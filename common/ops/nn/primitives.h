@@ -30,7 +30,7 @@ kernels::Window2d MakeWindow(const char* operation, const Shape& images,
 
 // ---- Convolution.
 
-// Its inputs: x, the weight and, if there is one, the bias.
+// The inputs are x, the weight and, if there is one, the bias.
 struct Conv2dPrimitive final : Cloneable<Conv2dPrimitive> {
   explicit Conv2dPrimitive(const Conv2dOptions& options) : options(options) {}
 
@@ -130,7 +130,7 @@ struct BatchNormBase : Primitive {
   double eps;
 };
 
-// Its inputs: x, statistics, weight, bias. In training the gradient of x
+// The inputs are x, statistics, weight and bias. In training the gradient of x
 // includes the path through the statistics, which get no gradient of their own.
 struct BatchNormPrimitive final : Cloneable<BatchNormPrimitive, BatchNormBase> {
   using Cloneable::Cloneable;
@@ -153,7 +153,7 @@ struct BatchNormBackwardReducePrimitive final
   OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
-// Its inputs: the gradient of the output, x, statistics, weight and, if the
+// The inputs are the gradient of the output, x, statistics, weight and, if the
 // statistics are those of x, the sums.
 struct BatchNormBackwardPrimitive final
     : Cloneable<BatchNormBackwardPrimitive> {
@@ -170,7 +170,7 @@ struct BatchNormBackwardPrimitive final
 
 // ---- Cross-entropy.
 
-// Its inputs: logits, labels.
+// The inputs are the logits and the labels.
 struct CrossEntropyPrimitive final : Cloneable<CrossEntropyPrimitive> {
   const char* name() const override { return "cross_entropy"; }
   ValueSpec Infer(Inputs inputs) const override;

@@ -121,7 +121,7 @@ class Primitive {
   virtual void Visit(Fields&) {}
   virtual std::unique_ptr<Primitive> Clone() const = 0;
 
-  // Its fields as text, exactly.
+  // The fields of the primitive as text, exactly.
   std::vector<Attribute> attributes() const;
 };
 

@@ -123,7 +123,7 @@ struct ReducePrimitive final : Cloneable<ReducePrimitive> {
   bool keepdim;
 };
 
-// Its input is contiguous.
+// The input is contiguous.
 struct SoftmaxPrimitive final : Cloneable<SoftmaxPrimitive> {
   SoftmaxPrimitive(bool log, int dim) : log(log), dim(dim) {}
 
@@ -148,7 +148,7 @@ struct MatMulPrimitive final : Cloneable<MatMulPrimitive> {
 
 // ---- joining.h
 
-// Its inputs are contiguous.
+// The inputs are contiguous.
 struct CatPrimitive final : Cloneable<CatPrimitive> {
   explicit CatPrimitive(int dim) : dim(dim) {}
 
@@ -171,7 +171,7 @@ struct IndexBase : Primitive {
   int dim;
 };
 
-// Its inputs, x and the index, are contiguous.
+// The inputs, x and the index, are contiguous.
 struct IndexPrimitive final : Cloneable<IndexPrimitive, IndexBase> {
   using Cloneable::Cloneable;
 
@@ -183,8 +183,8 @@ struct IndexPrimitive final : Cloneable<IndexPrimitive, IndexBase> {
   OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
-// Its inputs, x, the index and the source, are contiguous; the source has the
-// shape of IndexPrimitive's output. It takes one pass if applied in place to x.
+// The inputs, x, the index and the source, are contiguous; the source has the
+// shape of IndexPrimitive's output. Applied in place to x, this takes one pass.
 struct IndexAddPrimitive final : Cloneable<IndexAddPrimitive, IndexBase> {
   using Cloneable::Cloneable;
 

@@ -96,7 +96,7 @@ void ModuleReplicas::Fail(const std::exception_ptr& error, SourceLocation at) {
     try {
       f();
     } catch (const AsyncError&) {  // NOLINT(bugprone-empty-catch)
-      // It has failed already.
+      // The stream has failed already.
     }
   };
   // With it the callback's failure would be reported, and the stream would run.

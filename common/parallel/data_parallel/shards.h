@@ -75,7 +75,7 @@ class Shards {
     std::int64_t offset = 0;  // in the device's range of the bucket
     Tensor x;
 
-    // The same elements of a tensor that has the parameter's shape, flat.
+    // These elements of a tensor that has the parameter's shape, flat.
     Tensor Of(const Tensor& whole, SourceLocation at) const;
   };
   struct Part {                 // of a device

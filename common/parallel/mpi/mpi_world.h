@@ -61,7 +61,7 @@ class MpiWorld {
   // number; 1 and 0 if neither did. Known before Start, and without MPI.
   static int StartedProcesses();
   static int StartedProcess();
-  // The same for the processes on this machine.
+  // The number among the processes on this machine.
   static int StartedProcessOfMachine();
 
   int process() const { return process_; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/console/language.h"
+#include "common/base/console/text.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
@@ -66,7 +67,9 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
                    "y + 1 was enqueued before the Wait: "
                    "only what comes behind the Wait waits."});
   }
-  if (!checker.races().empty()) {
+  const std::vector<Race> races = checker.races();
+  if (!races.empty()) {
+    // What is missing is the first hint's to say.
     judging.Wrong(
         {input, "the second stream may be done before the first one",
          "after it",
@@ -76,7 +79,7 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
                "the second one wait."
              : "Nothing orders the two streams. It may be right a thousand "
                "times, when the first one happens to be faster.",
-         checker.Report()});
+         Wrap(races.front().Conflict(), "RACE  ")});
   }
   Synchronize(first.device());
   judging.ExpectClose(input, ToVector<float>(z), expected, 1e-6,

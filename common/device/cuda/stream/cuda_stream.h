@@ -175,7 +175,7 @@ class CudaStream final : public Stream {
                   LaunchFunction launch);
   // Takes a number; calls `issue` if the stream runs. may_take_long: see above.
   std::uint64_t Enqueue(const OpLabel& label, bool may_take_long, Issue issue);
-  // The same, with the lock held and with room in the queue.
+  // As Enqueue, with the lock held and with room in the queue.
   std::uint64_t EnqueueLocked(const OpLabel& label, bool may_take_long,
                               Issue issue);
   bool OperationsAreFull() const {

@@ -305,8 +305,11 @@ namespace {
 HWY_EXPORT(GemmFloats);
 HWY_EXPORT(GemmDoubles);
 
-// The cores share a wide c in multiples of this, to suit the tiles.
-constexpr std::int64_t kSlab = 48;
+// The cores share the columns of a wide or small c in multiples of this.
+constexpr std::int64_t kSlab = 32;
+// From so many rows on it costs little that the cores, which pack a block of b
+// together, fetch each other's half of it.
+constexpr std::int64_t kTall = 512;
 
 void Compute(const GemmArgs<float>& args) {
   HWY_DYNAMIC_DISPATCH(GemmFloats)(args);
@@ -333,10 +336,13 @@ void Gemm(const GemmArgs<T>& args) {
     return Gemm<T>({false, !args.transpose_a, args.n, 1, args.k, args.b,
                     args.ldb, args.a, args.lda, args.c, 1, args.accumulate});
   }
-  // The cores share each block if c is tall.
-  if (args.m >= args.n || args.m * args.n * args.k < 2 * kGemmGrain) {
-    return Compute(args);
-  }
+  // The cores share each block if c is tall, if b need not be packed, or if
+  // there are fewer slabs than cores.
+  constexpr std::int64_t kInPlace = kInPlaceBytes / std::int64_t{sizeof(T)};
+  const bool packs = args.transpose_b || args.n * args.k > kInPlace;
+  const bool rows = args.m >= args.n && (args.m >= kTall || !packs ||
+                                         args.n < kSlab * ParallelForCores());
+  if (rows || args.m * args.n * args.k < 2 * kGemmGrain) return Compute(args);
   ParallelFor(CeilDiv(args.n, kSlab), Grain(kSlab * args.m * args.k),
               [&args](std::int64_t begin, std::int64_t end) {
                 GemmArgs<T> slab = args;

@@ -4,7 +4,7 @@
 //   CheckedRun(kernel, {1, 32, [=] { Double(x.data(), n); }},
 //   FindCheckedArray);
 //
-// Its elements are 1, 2, 3, … and begin at a multiple of 256 bytes. Arrays are
+// The elements are 1, 2, 3, … and begin at a multiple of 256 bytes. Arrays are
 // made and destroyed in the order of a stack, on one thread.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_FAKE_CHECKED_ARRAY_H_
