@@ -189,6 +189,10 @@ class TextsTest(unittest.TestCase):
         keys = {key.rpartition("\4")[2] for key in CHINESE}  # without its context
         self.assertEqual(sorted(keys - there), [], "remove it from po/zh.po")
 
+    def test_no_blank_stands_between_chinese_and_latin_letters(self):
+        blank = re.compile("[\u4e00-\u9fff] [A-Za-z0-9`%]|[A-Za-z0-9`)] [\u4e00-\u9fff]")
+        self.assertEqual([text for text in CHINESE.values() if blank.search(text)], [])
+
     def test_translations_have_the_same_conversions(self):
         subprocess.run(["msgfmt", "--check-format", "-o", os.devnull, "po/zh.po"], check=True)
         for english, chinese in CHINESE.items():

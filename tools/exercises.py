@@ -50,7 +50,7 @@ def say(text, *values):
         text = text % tuple(course_texts.printable(value) if isinstance(value, str) else value
                             for value in values)
     if language != course_texts.system_language():
-        text = re.sub(r"bazel run //:\w+( -- [\w-]+(?: --\w+)?)?",
+        text = re.sub(r"bazel run //:[a-z]+( -- [a-z_0-9-]+(?: --[a-z]+)?)?",
                       lambda command: command[0] + ("" if command[1] else " --")
                       + " --lang=" + language, text)
     return text

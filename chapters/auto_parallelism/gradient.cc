@@ -84,7 +84,8 @@ void Graph(Cell& cell) {
   const Judgement schedule = FollowsTheData(run.graph);
   cell.Check(EarlyStarts(run.graph) == 0, schedule.evidence);
   cell.Claim("No operation began before its inputs were there: {}.", schedule,
-             Say("An operation did not wait for what it reads or overwrites."));
+             Say("An operation did not wait for a value that it reads or "
+                 "overwrites."));
   cell.Claim("The gradient is faster on two devices: {}.",
              Faster(t["on two"], t["on one device"], kGain),
              OneDeviceOr(AtWork(timeline)));

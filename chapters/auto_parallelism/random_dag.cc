@@ -184,7 +184,8 @@ void RandomDag(Cell& cell) {
   const Judgement equal = on_streams.AllEqual(on_streams.Crossings());
   cell.Check(equal.verdict == Verdict::kHolds, equal.evidence);
   cell.Claim("No value differs from that of one stream: {}.", equal,
-             Say("An operation did not wait for what it reads or overwrites."));
+             Say("An operation did not wait for a value that it reads or "
+                 "overwrites."));
   cell.Claim("With launch blocking no value differs: {}.",
              blocking.AllEqual(Say("both on one stream")));
 }

@@ -325,8 +325,8 @@ void SeveralMachines(Cell& cell) {
       "Given the link's speed, the simulator predicts the split's time: {}.",
       AboutEqual(simulated[1], two[2], 1.25),
       simulated[1].value.median < two[2].value.median
-          ? Say("Star's transfers take turns. The split's share cores and "
-                "memory.")
+          ? Say("The star's transfers take turns; the split's transfers share "
+                "cores and memory.")
           : Say("The simulator says %s, measured are %s.",
                 FormatMedian(simulated[1].value, "s"),
                 FormatMedian(two[2].value, "s")));
