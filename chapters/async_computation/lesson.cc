@@ -422,11 +422,9 @@ void Blockers(Cell& cell) {
   cell.Claim(
       "Reading each value takes {} as long as summing on the device.",
       Faster(sums["a sum on the device"], sums["a read for each"], kClearly),
-      Say("A value takes %s to be read, and %s to be added on the device, by a "
-          "second operation.",
+      Say("A value takes %s to be read, %s to be added on the device.",
           Each(sums["a read for each"].completion, reads),
           Each(sums["a sum on the device"].completion, reads)));
-
   Tensor s;
   const auto product = [&] { s = Sum(MatMul(a, a)); };
   const auto done = Done(device, product);
