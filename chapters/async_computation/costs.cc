@@ -258,11 +258,12 @@ Repeat MeasureCosts(const Cell& cell, const Tensor& x, const Tensor& a, int n,
   };
   const auto addition = [&] { return x + 1; };
   const auto product = [&] { return MatMul(a, a); };
-  const Elapsed alone = each(500);
+  const int few = std::min(n / 4, 500);
+  const Elapsed alone = each(few);
   std::pair<double, double> costs;
   const bool undisturbed = timed([&] { costs = T1AndT2(x, held); }).undisturbed;
   const auto [t1, t2] = costs;
-  const double t3 = alone.seconds / 500 - t1 - t2;
+  const double t3 = alone.seconds / few - t1 - t2;
   const bool all_undisturbed = undisturbed && alone.undisturbed;
   return {{"t1", {t1, undisturbed}},
           {"t2", {t2, undisturbed}},
@@ -299,11 +300,11 @@ void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
 // MeasureCosts and JudgeLanguage stand above this cell.
 void T1T2T3(Cell& cell) {
   const Device device = TryGpu();
-  const int n = cell.BySize(2000, 10000, 10000);
+  const int n = cell.BySize(500, 10000, 10000);
   const int held = std::min(2 * n / 5, StreamStall::Room(device));
   Stream& stream = NewStream(device, StreamOptions().max_queued_operations);
   const StreamGuard guard(stream);
-  const int size = cell.BySize(200, 1000, 2000);
+  const int size = cell.BySize(100, 1000, 2000);
   const Tensor x = Ones({1, 2}, device), a = Rand({size, size}, device);
   std::vector<Repeat> repeats;
   // With launch blocking nothing is held up, and one fit decides nothing.

@@ -73,7 +73,7 @@ std::string WhyLate(const Timing& timing) {
 
 // %% 004/In2, measured
 void In2(Cell& cell) {
-  const int n = cell.BySize(200, 1000, 2000);
+  const int n = cell.BySize(100, 1000, 2000);
   const Device device = TryGpu();
   std::pair<Tensor, Tensor> last;
   // In turn: host, tensors, host, tensors, and so on.
@@ -107,7 +107,7 @@ std::pair<Tensor, Tensor> TenProductsDone(int n, Device device) {
 }
 // %% 004/In4, measured
 void In4(Cell& cell) {
-  const int n = cell.BySize(200, 1000, 2000);
+  const int n = cell.BySize(100, 1000, 2000);
   const Device device = TryGpu();
   std::pair<Tensor, Tensor> last;
   // The clock is read when these return, and again when the device is done.
@@ -206,7 +206,7 @@ std::string WhyNotBeside(Device device, const Timing& one,
 // %% 004/In5, measured
 // ShowPrograms, which draws their graphs, stands above this cell.
 void In5(Cell& cell) {
-  const int n = cell.BySize(400, 1000, 2000);
+  const int n = cell.BySize(200, 1000, 2000);
   const Device device = TryGpu();
   const Tensor a = Rand({n, n}, device), small = Rand({64, 64}, device);
   Stream &one = CurrentStream(device), &two = NewStream(device);
@@ -309,7 +309,7 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
     }
   }
 
-  const int n = cell.BySize(50, 100, 100), size = cell.BySize(400, 1000, 4000);
+  const int n = cell.BySize(50, 100, 100), size = cell.BySize(200, 1000, 4000);
   const Tensor a = Zeros({size, size}, device);
   Tensor b;
   std::int64_t left = 0;  // when Synchronize is called
@@ -343,7 +343,7 @@ void WaitForAll(const Tensor& b) { Synchronize(b.device()); }
 void WaitForOne(const Tensor& b) { WaitToRead(b); }
 // %% d2l/barriers, measured
 void Barriers(Cell& cell) {
-  const int n = cell.BySize(400, 1000, 2000);
+  const int n = cell.BySize(200, 1000, 2000);
   const Device device = TryGpu();
   const Tensor a = Rand({n, n}, device);
   Tensor b, c;
@@ -399,7 +399,8 @@ double SumOnTheDevice(const Tensor& x, int reads) {
 }
 // %% d2l/blockers, measured
 void Blockers(Cell& cell) {
-  const int n = cell.BySize(400, 1000, 2000), reads = 10 * n;
+  const int n = cell.BySize(200, 1000, 2000);
+  const int reads = cell.BySize(100, 10'000, 20'000);
   const Device device = TryGpu();
   const Tensor a = Rand({n, n}, device), x = Ones({}, device);
   double each = 0, on_device = 0;
@@ -414,11 +415,9 @@ void Blockers(Cell& cell) {
   cell.Claim(
       "Reading each value takes longer than summing on the device: {}.",
       Faster(sums["a sum on the device"], sums["a read for each"], kClearly),
-      Say("A value takes %s to be read, and %s to be added on the device, by a "
-          "second operation.",
+      Say("A value takes %s to be read, %s to be added on the device.",
           Each(sums["a read for each"].completion, reads),
           Each(sums["a sum on the device"].completion, reads)));
-
   Tensor s;
   const auto product = [&] { s = Sum(MatMul(a, a)); };
   const auto done = Done(device, product);

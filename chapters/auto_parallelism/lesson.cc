@@ -97,15 +97,16 @@ struct Products {
   int count;
   Tensor x1, x2;
 };
-Products SmallProducts(const Cell& cell) {
+// few: how many at the smallest size.
+Products SmallProducts(const Cell& cell, int few) {
   const int n = cell.BySize(64, 100, 1000);
-  return {cell.BySize(6000, 20000, 20000), Rand({n, n}, First()),
+  return {cell.BySize(few, 20000, 20000), Rand({n, n}, First()),
           Rand({n, n}, Second())};
 }
 
 // %% 000/In6, measured
 void In6(Cell& cell) {
-  const Products p = SmallProducts(cell);
+  const Products p = SmallProducts(cell, 100);
   Tensor y1, y2;
   const auto run1 = [&] { y1 = Run(p.x1, p.count); };
   const auto run2 = [&] { y2 = Run(p.x2, p.count); };
@@ -169,7 +170,7 @@ double RequestSeconds(Cell& cell, const Tensor& x) {
 // %% 000/In7, measured
 // RequestSeconds stands above; ClaimHeldUp: two_devices.cc
 void In7(Cell& cell) {
-  const Products p = SmallProducts(cell);
+  const Products p = SmallProducts(cell, 6000);  // more than a queue holds
   const double requests = p.count * RequestSeconds(cell, p.x1);
   std::vector<double> calls;  // how long those for GPU1 took
   std::pair<Tensor, Tensor> y;
@@ -206,7 +207,7 @@ void RunAndKeep(const Tensor& x, int products, std::vector<Tensor>* y) {
 }
 // %% d2l/mm-4000, measured
 void Mm4000(Cell& cell) {
-  const int n = cell.BySize(400, 1000, 4000);
+  const int n = cell.BySize(128, 1000, 4000);
   const int products = cell.BySize(10, 10, 50);
   const Tensor x1 = Rand({n, n}, First());
   const Tensor x2 = Rand({n, n}, Second());
@@ -237,10 +238,11 @@ void Mm4000(Cell& cell) {
 D2L_CELL("d2l/mm-4000", Mm4000);
 
 // %% d2l/size-sweep, measured
-// Enough products for ten milliseconds or so on a core, unless a queue has no
-// room for them.
-int ProductsOf(int n) {
-  return static_cast<int>(std::clamp(1e9 / n / n / n, 2.0, 2000.0));
+// Enough products for ten milliseconds or so on a core, for one at the smallest
+// size, unless a queue has no room for them.
+int ProductsOf(const Cell& cell, int n) {
+  const double most = cell.BySize(200, 2000, 2000);
+  return static_cast<int>(std::clamp(5e5 * most / n / n / n, 2.0, most));
 }
 
 void SizeSweep(Cell& cell) {
@@ -253,7 +255,7 @@ void SizeSweep(Cell& cell) {
     cell.At("n", n);
     const Tensor x1 = Rand({n, n}, First());
     const Tensor x2 = Rand({n, n}, Second());
-    const int k = ProductsOf(n);
+    const int k = ProductsOf(cell, n);
     std::pair<Tensor, Tensor> y;
     const auto on_one = [&] { Run(x1, 2 * k); };
     const auto on_two = [&] { y = RunInTurn(x1, x2, k); };

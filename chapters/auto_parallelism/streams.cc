@@ -78,7 +78,7 @@ void CheckCopies(Cell& cell, const ThinProducts& p, float* host,
 // %% d2l/overlap, measured
 void Overlap(Cell& cell) {
   const Device device = First();
-  const int steps = cell.BySize(40, 40, 20), m = cell.BySize(512, 1000, 4000);
+  const int steps = cell.BySize(8, 40, 20), m = cell.BySize(256, 1000, 4000);
   ThinProducts p(device, steps, m, cell.BySize(32, 32, 1000));
   Stream &one = CurrentStream(device), &two = NewStream(device);
   const auto multiply = [&] {

@@ -62,9 +62,12 @@ TEST_F(CellTest, TimeTellsEnqueueFromCompletion) {
     DefaultStream(device).HostCallback(
         [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
   });
-  EXPECT_GE(timing.enqueue.value.count, 9);
-  // The warm-up is not counted.
-  EXPECT_EQ(calls, timing.enqueue.value.count + 1);
+  EXPECT_GE(timing.enqueue.value.count, 6);
+  // The warm-up is not counted, nor is what other programs disturbed.
+  EXPECT_GE(calls, timing.enqueue.value.count + 1);
+  if (!cell_.BesideOthers()) {
+    EXPECT_EQ(calls, timing.enqueue.value.count + 1);
+  }
   EXPECT_EQ(timing.completion.value.count, timing.enqueue.value.count);
   EXPECT_GE(timing.completion.value.min, 0.005);
   // Tests order, not speed: every repeat reads the clock for enqueue first.
@@ -191,10 +194,14 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
        {"c", {}, [&] { turns += 'c'; }, [&] { waited = true; }}});
   ASSERT_EQ(timings.size(), 3u);
   const std::size_t count = timings.front().enqueue.samples.size();
-  EXPECT_GE(count, 9u);
+  EXPECT_GE(count, 6u);
+  // The warm-up and nine repeats. Beside other programs there are more, of
+  // those alternatives that they disturbed.
   std::string expected;
-  for (std::size_t i = 0; i < count + 1; ++i) expected += "abc";
-  EXPECT_EQ(turns, expected);
+  const std::size_t rounds = cell_.BesideOthers() ? 9 : count;
+  for (std::size_t i = 0; i < rounds + 1; ++i) expected += "abc";
+  EXPECT_EQ(cell_.BesideOthers() ? turns.substr(0, expected.size()) : turns,
+            expected);
   EXPECT_TRUE(waited);
   for (const Timing& timing : timings) {
     EXPECT_EQ(timing.completion.samples.size(), count);
@@ -246,7 +253,7 @@ TEST_F(CellTest, SaysThatOtherProgramsDisturbedAllRepeats) {
   if (ProcessTimes::Read().waited.empty()) GTEST_SKIP() << "no schedstat";
   const BusyCores others(/*programs_per_core=*/2);
   Cell cell(Size::kCourse, &result_);
-  const Figure figure = cell.TimeHost("work", [] { Work(50e-3); });
+  const Figure figure = cell.TimeHost("work", [] { Work(20e-3); });
   if (!cell.BesideOthers()) GTEST_SKIP() << "/proc/stat says nothing here";
   EXPECT_TRUE(figure.disturbed);
   EXPECT_GE(figure.value.count, 9) << "all count";

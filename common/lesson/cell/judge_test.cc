@@ -212,7 +212,7 @@ TEST(Both, NamesWhoseIntervalIsWhose) {
   };
   EXPECT_EQ(claim().evidence,
             "needs 1.30x or more; 95 %: 1.97-2.03; without Synchronize: 0.714x "
-            "(needs 1.30x or more; 95 %: 0.330-1.70)");
+            "(needs 1.30x or more; 95 %: 0.330-1.68)");
   EXPECT_EQ(
       claim().reason,
       "The control, \"without Synchronize\", is INCONCLUSIVE. The repeats "

@@ -198,6 +198,14 @@ const std::vector<Comparison>& Comparisons() {
          return MedianOf(cell, "split, simulated") <
                 MedianOf(cell, "split, two processes");
        }},
+      {"The copies take NUMBER as long as the products",
+       [](const Numbers& n, const Json& cell) {
+         return std::abs(n[0] - 100 *
+                                    MedianOf(cell, "copies alone, completion") /
+                                    MedianOf(cell,
+                                             "products alone, "
+                                             "completion")) < 1;
+       }},
       {"Its calls for [a-z]*:[0-9] took NUMBER; for NUMBER of these it waited",
        [](const Numbers& n, const Json&) { return n[1] < 1.01 * n[0]; }},
       {"The first product's NUMBER are NUMBER of the first run's NUMBER",
