@@ -39,7 +39,11 @@ _LIBRARIES = {
     "highway": ("libhwy-dev", {":hwy": "libhwy"}),
     "nlohmann_json": ("nlohmann-json3-dev", {":json": "nlohmann_json"}),
     "openblas": ("libopenblas-dev", {":openblas": "openblas"}),
-    "openmpi": ("libopenmpi-dev openmpi-bin", {":mpi": "ompi-c"}),
+    "openmpi": ("libopenmpi-dev openmpi-bin", {
+        # Without Open MPI's C++ bindings, which it does not link: unoptimised
+        # code refers to them as soon as the header declares them.
+        ":mpi": "ompi-c -DOMPI_SKIP_MPICXX",
+    }),
     "openssl": ("libssl-dev", {":crypto": "libcrypto"}),
     "zlib": ("zlib1g-dev", {":zlib": "zlib"}),
 }

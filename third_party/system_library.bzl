@@ -69,7 +69,7 @@ def _system_library_impl(ctx):
     pkg_config = ctx.which("pkg-config")
     found = {}
     for label, module in ctx.attr.targets.items():
-        # "benchmark -lbenchmark_main": a module, then link flags before its own.
+        # "benchmark -lbenchmark_main": a module, then flags before its own.
         words = module.split(" ")
         flags = _flags(ctx, pkg_config, words[0]) if pkg_config else None
         if flags != None:

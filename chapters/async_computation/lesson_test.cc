@@ -37,12 +37,11 @@ std::string PartOf(const std::string& output, const std::string& id) {
   return output.substr(begin, output.find("\n====", begin + 2) - begin);
 }
 
-const Json& JsonOf(const LessonRun& run, const std::string& id) {
+Json JsonOf(const LessonRun& run, const std::string& id) {
   for (const Json& cell : run.json["cells"]) {
     if (cell["id"] == id) return cell;
   }
-  static const Json& none = *new Json;
-  return none;
+  return {};
 }
 
 // The line of the file on which the text stands.
@@ -70,7 +69,7 @@ TEST_P(LessonTest, AddsAndMultiplies) {
 // Peaks of memory are counted, not timed: so the test knows their bounds.
 TEST_P(LessonTest, MemoryIsCounted) {
   const LessonRun& r = RunLesson(Tested(), GetParam());
-  const Json& cell = JsonOf(r, "004/queue-memory");
+  const Json cell = JsonOf(r, "004/queue-memory");
   const auto peak = [&](const std::string& name) -> double {
     for (const Json& figure : cell["figures"]) {
       if (figure["name"].get<std::string>().rfind(name + " (", 0) != 0)
@@ -163,8 +162,9 @@ TEST(Lesson, ErrorsNameTheLineThatEnqueued) {
 
 TEST(Lesson, LaunchBlockingDecidesNothing) {
   const LessonRun& r = RunLesson(Tested(), kBlocking);
+  const Json cell = JsonOf(r, "d2l/t1-t2-t3");
   // Nothing is held up, so nothing is fitted, and nothing decided.
-  for (const Json& claim : JsonOf(r, "d2l/t1-t2-t3")["claims"]) {
+  for (const Json& claim : cell["claims"]) {
     EXPECT_EQ(claim["verdict"], "INCONCLUSIVE") << claim;
   }
 }

@@ -2,7 +2,6 @@
 // on every machine; nvcc takes them as they are.
 
 #include "chapters/profiling/kernel_requests.h"
-#include "common/kernels/cuda/fake/words.h"
 
 namespace d2l::profiling {
 

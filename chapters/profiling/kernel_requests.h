@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/kernels/cuda/fake/words.h"
+
 namespace d2l::profiling {
 
 // The sums of the columns, or rows, of an (n, n) matrix.
 using SumKernel = void (*)(float* sums, const float* x, int n);
-void SumColumns(float* sums, const float* x, int n);
-void SumRows(float* sums, const float* x, int n);
+__global__ void SumColumns(float* sums, const float* x, int n);
+__global__ void SumRows(float* sums, const float* x, int n);
 
 // An element of the matrix: small whole numbers, whose sums are exact.
 float Element(int row, int column);

@@ -33,8 +33,9 @@ Json Cell(const LessonRun& run, const std::string& id) {
 }
 
 TEST(Lesson, PrintsPyTorchsColumnsWithVerbose) {
-  const LessonRun& run =
-      RunLesson(Tested(), {"--devices=cpu:0", "--verbose", "--cell=003/c2"});
+  const std::vector<std::string> arguments = {"--devices=cpu:0", "--verbose",
+                                              "--cell=003/c2"};
+  const LessonRun& run = RunLesson(Tested(), arguments);
   EXPECT_THAT(
       run.output,
       ContainsRegex("Name +Self CPU % +Self CPU +CPU total % +CPU total +CPU "

@@ -19,9 +19,8 @@
 // has run on a model of a GPU only.
 //
 // Results are bit for bit the interpreter's, except for the sign and payload of
-// a NaN from generated C++ (below) or a model of a GPU; random generators
-// advance as in the interpreter. An error of a step names the step and its
-// line, and marks all results of the call as failed.
+// a NaN; random generators advance as in the interpreter. An error of a step
+// names the step and its line, and marks all results of the call as failed.
 //
 // With generate_cpp, the system's compiler compiles C++ for the fused regions
 // (generated/cpp_code.h); this takes tenths of a second, or nothing if the

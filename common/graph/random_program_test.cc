@@ -1,6 +1,6 @@
 // Random programs, run after every pass and by every executor, compared bit for
-// bit with the operations themselves: their results, their writes in place, and
-// the state of the random generator.
+// bit, any two NaN being equal, with the operations themselves: their results,
+// their writes in place, and the state of the random generator.
 
 #include <set>
 #include <string>

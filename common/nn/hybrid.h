@@ -14,9 +14,9 @@
 // A call's key is the input's shape, dtype, strides and device, the identity of
 // the parameters and buffers, and which modules are in training mode. The first
 // call with a key runs Forward under ir::Trace, then ir::Optimize, and makes an
-// ir::Captured; later calls run that, bit for bit as Forward would. A parameter
-// that is written in place is read with its current values; a parameter that is
-// replaced needs another program.
+// ir::Captured; later calls run that, bit for bit as Forward would, except for
+// the sign and payload of a NaN. A parameter that is written in place is read
+// with its current values; a parameter that is replaced needs another program.
 //
 // Only operations on tensors are in a program. Other effects of Forward happen
 // only while it is traced: a print, a counter, an `if` on a flag of the host's,

@@ -68,6 +68,7 @@ void AddCost(const Profile& profile, const ProfiledSpan& span,
   const Bound bound = BoundOf(profile, span);
   row.cost.flop += span.cost.flop;
   row.cost.bytes += span.cost.bytes;
+  row.cost.written += span.cost.written;
   row.bound_nanos += 1e9 * bound.seconds;
   ++row.bounds[static_cast<int>(bound.kind)];
 }
@@ -119,6 +120,7 @@ std::vector<KeyAverage> RowsOf(const Profile& profile, KeyAverage* total) {
     AddCall(span, subtrees[i], outermost, rows[row_of[i]]);
     AddCost(profile, span, rows[row_of[i]]);
     AddCall(span, subtrees[i], /*outermost=*/span.parent < 0, *total);
+    AddCost(profile, span, *total);
   }
   return rows;
 }

@@ -188,21 +188,40 @@ TEST(KeyAveragesTest, AgreeWithLookingAtEveryNanosecond) {
 TEST(KeyAveragesTest, SelfTimesAddUpToTheWhole) {
   for (unsigned seed = 100; seed < 140; ++seed) {
     SCOPED_TRACE(seed);
-    const Profile profile = RandomProfile(seed, 400);
+    Profile profile = RandomProfile(seed, 400);
+    profile.devices[0].peaks = profile.devices[1].peaks = RoundPeaks();
     std::int64_t top_level = 0;
     std::int64_t device = 0;
-    for (const ProfiledSpan& span : profile.spans) {
+    KeyAverage costs;
+    for (ProfiledSpan& span : profile.spans) {
       if (span.parent < 0) top_level += span.host_end - span.host_begin;
       device += span.device_end - span.device_begin;
+      if (span.kind != ProfiledKind::kOperation) continue;
+      const auto cost = static_cast<std::int64_t>(span.number);
+      span.cost = {cost * 1000, cost * 70, cost * 30};
+      if (span.device_time != DeviceTime::kMeasured) continue;
+      costs.cost.flop += span.cost.flop;
+      costs.cost.bytes += span.cost.bytes;
+      costs.cost.written += span.cost.written;
+      costs.bound_nanos += 1e9 * BoundOf(profile, span).seconds;
+      ++costs.bounds[static_cast<int>(BoundOf(profile, span).kind)];
     }
     const KeyAverages averages(profile);
     std::int64_t self_host = 0;
     std::int64_t self_device = 0;
     std::int64_t calls = 0;
+    KeyAverage rows;
     for (const KeyAverage& row : averages.rows()) {
       self_host += row.self_host_nanos;
       self_device += row.self_device_nanos;
       calls += row.calls;
+      rows.cost.flop += row.cost.flop;
+      rows.cost.bytes += row.cost.bytes;
+      rows.cost.written += row.cost.written;
+      rows.bound_nanos += row.bound_nanos;
+      for (std::size_t i = 0; i < rows.bounds.size(); ++i) {
+        rows.bounds[i] += row.bounds[i];
+      }
       EXPECT_GE(row.self_host_nanos, 0);
       EXPECT_LE(row.self_host_nanos, row.host_nanos);
       EXPECT_LE(row.host_nanos, top_level);
@@ -219,6 +238,14 @@ TEST(KeyAveragesTest, SelfTimesAddUpToTheWhole) {
     EXPECT_EQ(total.measured_calls, total.measured_within);
     EXPECT_EQ(total.not_run_calls + total.unmeasured_calls,
               total.missing_within);
+    for (const KeyAverage& sums : {rows, total}) {
+      EXPECT_EQ(sums.cost.flop, costs.cost.flop);
+      EXPECT_EQ(sums.cost.bytes, costs.cost.bytes);
+      EXPECT_EQ(sums.cost.written, costs.cost.written);
+      EXPECT_NEAR(sums.bound_nanos, costs.bound_nanos,
+                  1e-9 * costs.bound_nanos);
+      EXPECT_EQ(sums.bounds, costs.bounds);
+    }
   }
 }
 

@@ -15,9 +15,16 @@ dim3 AsDim3(const std::array<unsigned, 3>& size) {
   return {size[0], size[1], size[2]};
 }
 
+// CUDA keeps an error in the thread until it is cleared; later calls must not
+// find it.
+struct ErrorCleared {
+  ~ErrorCleared() { cudaGetLastError(); }
+};
+
 }  // namespace
 
 std::string RunOnGpu(GpuRun& run) {
+  const ErrorCleared at_the_end;
   cudaFuncAttributes attributes;
   cudaDeviceProp gpu;
   if (cudaFuncGetAttributes(&attributes, run.kernel) != cudaSuccess ||

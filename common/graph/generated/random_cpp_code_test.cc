@@ -177,7 +177,7 @@ TEST(RandomCppCodeTest, RandomProgramsAreAsEager) {
         Values seen = call(arguments);
         seen.insert(seen.end(), program.weights().begin(),
                     program.weights().end());
-        return Texts(seen);
+        return Bits(seen);
       };
       ASSERT_EQ(after([&](const Values& x) { return captured.Run(x); }),
                 after(program.function()))

@@ -14,7 +14,8 @@ using kernels::BinaryOp;
 using kernels::UnaryOp;
 using Which = BinaryPrimitive::Which;
 
-// Whether the result is the operand, of that dtype, bit for bit.
+// Whether the result is the operand, of that dtype: bit for bit, or both are
+// NaN, whose sign and payload depend on the processor.
 bool IsIdentity(const BinaryPrimitive& binary, DType dtype) {
   if (binary.which == Which::kNone) return false;
   const double number = binary.scalar.To<double>();

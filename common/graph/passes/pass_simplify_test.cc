@@ -21,7 +21,9 @@ Tensor SpecialValues(DType dtype) {
       FromVector<float>({0.f, -0.f, 1.f, -1.f, 1e-45f, -1e-45f, 3.4e38f,
                          -3.4e38f, std::numeric_limits<float>::infinity(),
                          -std::numeric_limits<float>::infinity(),
-                         std::numeric_limits<float>::quiet_NaN(), 2.5f},
+                         std::numeric_limits<float>::quiet_NaN(),
+                         // Of which arithmetic makes another NaN.
+                         std::numeric_limits<float>::signaling_NaN()},
                         {3, 4});
   return To(x, dtype);
 }

@@ -1,5 +1,5 @@
-// Passes: rewrite a program so that it computes the same results, bit for bit,
-// with less work.
+// Passes: rewrite a program so that it computes the same results with less
+// work: bit for bit, except that a NaN may have another sign and payload.
 //
 //   ir::Graph graph = ir::Trace(fn, {x});
 //   for (const ir::PassReport& report : ir::Optimize(graph)) {
@@ -55,7 +55,8 @@ void RemoveDeadCode(Graph& graph);
 // Removes x*1, x/1, x-0, x+(-0.0), --x, relu(relu(x)), and views that lead back
 // to their origin. Only what is exact for every x: not x+0, which makes 0.0 of
 // -0.0, not x*0 and x-x, which are not 0 for infinities and NaN, and no other
-// order of additions.
+// order of additions. Of a NaN a GPU's arithmetic makes 0x7fffffff, and a CPU's
+// a quiet NaN; without the operation it stays as it is.
 void Simplify(Graph& graph);
 
 // Makes fused regions of chains of element-wise operations.

@@ -435,8 +435,9 @@ void ExpectSourcePrinted(const TestedLesson& lesson) {
   }
   ASSERT_NE(measured_apart, nullptr);
   const std::string& id = measured_apart->id;
-  const LessonRun& run = RunLesson(
-      lesson, {"--devices=cpu:0", "--code", "--verbose", "--cell=" + id});
+  const std::vector<std::string> arguments = {"--devices=cpu:0", "--code",
+                                              "--verbose", "--cell=" + id};
+  const LessonRun& run = RunLesson(lesson, arguments);
   for (const CodePart part : {CodePart::kTaught, CodePart::kMeasured}) {
     EXPECT_THAT(run.output, HasSubstr(ExtractCell(beside, id, part)->text));
   }
@@ -472,8 +473,9 @@ void ExpectOneCellByAnyId(const TestedLesson& lesson, const TestedCell& cell) {
   std::vector<std::string> ids = cell.also;
   ids.push_back(cell.id);
   for (const std::string& id : ids) {
-    const LessonRun& run =
-        RunLesson(lesson, {"--devices=cpu:0", "--cell=" + id});
+    const std::vector<std::string> arguments = {"--devices=cpu:0",
+                                                "--cell=" + id};
+    const LessonRun& run = RunLesson(lesson, arguments);
     EXPECT_EQ(run.exit_code, 0) << run.output;
     for (const TestedCell& other : lesson.cells) {
       if (other.id == cell.id) {

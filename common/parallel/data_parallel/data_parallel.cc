@@ -278,9 +278,17 @@ MemoryUse DataParallel::PredictMemory(int i, std::int64_t activations,
   MemoryUse use;
   std::int64_t shard = 0, late = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    const std::int64_t bytes =
-        shards_.RangeOf(b, i).numel() * DTypeSize(buckets_[b].dtype);
-    use.parameters += buckets_[b].bytes();
+    const std::int64_t size = DTypeSize(buckets_[b].dtype);
+    const Shards::Range range = shards_.RangeOf(b, i);
+    const std::int64_t bytes = range.numel() * size;
+    // Behind the parameters' places in the last bucket is the loss's.
+    const std::int64_t end =
+        buckets_[b].numel - (b + 1 == buckets_.size() ? 1 : 0);
+    use.parameters += end * size;
+    if (momentum) {
+      use.optimizer += std::max<std::int64_t>(
+          0, (std::min(range.end, end) - range.begin) * size);
+    }
     shard += bytes;
     // When the last gradients are computed, two shards do not exist yet.
     if (b + 2 >= buckets_.size() && shards_.of_gradients()) late += bytes;
@@ -289,7 +297,6 @@ MemoryUse DataParallel::PredictMemory(int i, std::int64_t activations,
     use.parameters += buffer.numel() * DTypeSize(buffer.dtype());
   }
   use.gradients = buckets_.needed() + (shards_.of_gradients() ? shard : 0);
-  if (momentum) use.optimizer = shard;
   use.activations = activations;
   use.temporaries = std::max<std::int64_t>(0, temporaries - late);
   return use;

@@ -281,10 +281,9 @@ TEST(ShardsTest, TakeTheMemoryOfTheFormula) {
         const MemoryUse predicted =
             net.PredictMemory(i, kept, kWeight, /*momentum=*/true);
         EXPECT_NEAR(predicted.peak(), expected, 0.01 * expected);
-        // The formula includes the loss's place in each.
-        EXPECT_NEAR(predicted.parameters, use.parameters, 4);
-        EXPECT_NEAR(predicted.gradients, use.gradients, 4);
-        EXPECT_NEAR(predicted.optimizer, use.optimizer, 4);
+        EXPECT_EQ(predicted.parameters, use.parameters);
+        EXPECT_EQ(predicted.gradients, use.gradients);
+        EXPECT_EQ(predicted.optimizer, use.optimizer);
         // The peak is the allocator's, not a sum of the known uses.
         EXPECT_GE(Memory(net.devices()[i]).Stats().peak, use.peak());
       }

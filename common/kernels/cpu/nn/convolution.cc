@@ -231,7 +231,7 @@ void Conv2d(const Conv2dArgs& args) {
                 T{0});
     return;
   }
-  if (WinogradPays(args)) return WinogradConv2d(args);
+  if (WinogradPays(args) && WinogradConv2d(args)) return;
   const Convolution<T> convolution(args);
   switch (args.pass) {
     case Conv2dPass::kForward:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/device/cpu/cpu_stream.h"
@@ -276,6 +277,67 @@ TEST(Conv2dTest, WinogradAgreesWithLoops) {
       EXPECT_FALSE(WinogradPays(Problem<double>(sizes).args));
       // Each number of a tile has the rounding errors of the whole tile.
       CheckAgainstLoops<float>(sizes, 16, /*of_largest=*/true);
+    }
+  }
+}
+
+// As the definition computes it: an infinity or a NaN in its place.
+void ExpectLikeDefinition(const std::vector<float>& got,
+                          const Reference& expected) {
+  ASSERT_EQ(got.size(), expected.value.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double value = expected.value[i];
+    if (std::isnan(value)) {
+      ASSERT_TRUE(std::isnan(got[i])) << "element " << i << " is " << got[i];
+    } else if (std::isinf(value)) {
+      ASSERT_EQ(got[i], value) << "element " << i;
+    } else {
+      ASSERT_NEAR(got[i], value, 2e-3 * expected.magnitude[i])
+          << "element " << i;
+    }
+  }
+}
+
+// One number far from the others changes the outputs whose windows hold it.
+TEST(Conv2dTest, NumbersFarFromTheOthers) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const Sizes& sizes : {Sizes{1, 48, 32, 9, 11, 3, 3, 1, 1, 1, 1},
+                             Sizes{1, 32, 48, 10, 9, 3, 3}}) {
+    SCOPED_TRACE(Name(sizes));
+    Problem<float> problem(sizes);
+    ASSERT_TRUE(WinogradPays(problem.args));
+    for (std::vector<float>* operand : {&problem.x, &problem.y}) {
+      for (float& number : *operand) number *= 1e-3f;
+    }
+    for (const float far : {1e4f, 1e-30f, 3e37f, kInf, -kInf, kNan}) {
+      for (std::vector<float>* operand :
+           {&problem.x, &problem.y, &problem.weight}) {
+        for (const std::size_t at :
+             {operand->size() / 3, operand->size() - 1}) {
+          SCOPED_TRACE(testing::Message()
+                       << far << " at " << at << " of " << operand->size());
+          // Padding times infinity is NaN.
+          const bool pads = problem.args.window.padding_height > 0;
+          if (pads && !std::isfinite(far) && operand == &problem.weight) {
+            continue;
+          }
+          float& number = (*operand)[at];
+          const float before = std::exchange(number, far);
+          ExpectLikeDefinition(problem.Run(Conv2dPass::kForward, Conv2d<float>),
+                               Convolve(problem, Conv2dPass::kForward));
+          ExpectLikeDefinition(
+              problem.Run(Conv2dPass::kInputGradient, Conv2d<float>),
+              Convolve(problem, Conv2dPass::kInputGradient));
+          // Its sums are over all images, and so are a finite number's errors.
+          if (!pads && !(std::abs(far) < 1e15f)) {
+            ExpectLikeDefinition(
+                problem.Run(Conv2dPass::kWeightGradient, Conv2d<float>),
+                Convolve(problem, Conv2dPass::kWeightGradient));
+          }
+          number = before;
+        }
+      }
     }
   }
 }

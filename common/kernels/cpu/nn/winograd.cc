@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/cpu/nn/convolution.h"
@@ -17,6 +21,15 @@ constexpr std::int64_t kIn = 6;
 // tiles of gemm.h, and the depth of those of the weight's gradient.
 constexpr std::int64_t kColumns = 48;
 constexpr std::int64_t kDepth = 192;
+
+// Each number of a tile rounds like the tile's largest. Where that is too much
+// for an output, because its window's largest number is less than this part of
+// the tile's, and where sums could overflow, because a number is not less than
+// kLargest, the outputs are computed by their definition.
+constexpr float kLeastPart = 1e-3f;
+constexpr float kLargest = 1e15f;
+// So many tiles together.
+constexpr std::int64_t kTilesByDefinition = 12;
 
 constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -86,16 +99,61 @@ class InputRows {
   // Puts a tile of `rows`, which Copy wrote, into a lane.
   void Take(const float* rows, std::int64_t tile, int lane,
             InputTiles& to) const {
-    const float* from =
-        rows + (tile / planes_.tile_columns() - first_) * kIn * width_ +
-        tile % planes_.tile_columns() * kOut;
+    const float* from = At(rows, tile);
     for (int i = 0; i < kIn; ++i, from += width_) {
       std::memcpy(to.quads[i] + 4 * lane, from, 4 * sizeof(float));
       std::memcpy(to.pairs[i] + 2 * lane, from + 4, 2 * sizeof(float));
     }
   }
 
+  // Whether the tile can be transformed. `largest` has the form of `rows`, for
+  // the magnitudes of all channels.
+  bool CanTransform(const float* largest, std::int64_t tile) const {
+    const float* from = At(largest, tile);
+    float most = 0;
+    bool small = true;
+    float across[kIn][kOut];  // of three neighbours in a row
+    for (int i = 0; i < kIn; ++i, from += width_) {
+      for (int j = 0; j < kIn; ++j) {
+        most = std::max(most, from[j]);
+        small &= from[j] < kLargest;
+      }
+      for (int j = 0; j < kOut; ++j) {
+        across[i][j] = std::max(std::max(from[j], from[j + 1]), from[j + 2]);
+      }
+    }
+    if (!small) return false;
+    const std::int64_t h =
+        tile % planes_.tiles() / planes_.tile_columns() * kOut;
+    const std::int64_t w = tile % planes_.tile_columns() * kOut;
+    for (int i = 0; i < std::min(kOut, planes_.out_height - h); ++i) {
+      for (int j = 0; j < std::min(kOut, planes_.out_width - w); ++j) {
+        const float window = std::max(std::max(across[i][j], across[i + 1][j]),
+                                      across[i + 2][j]);
+        if (window < kLeastPart * most) return false;
+      }
+    }
+    return true;
+  }
+
+  // Writes the tile's 9 x 16 patches: row (kh, kw), column (i, j) is element
+  // (i + kh, j + kw) of the tile. Rows are `step` apart.
+  void TakePatches(const float* rows, std::int64_t tile, float* to,
+                   std::int64_t step) const {
+    const float* const from = At(rows, tile);
+    for (int k = 0; k < 9; ++k, to += step) {
+      for (int i = 0; i < kOut; ++i) {
+        std::copy_n(from + (i + k / 3) * width_ + k % 3, kOut, to + i * kOut);
+      }
+    }
+  }
+
  private:
+  const float* At(const float* rows, std::int64_t tile) const {
+    return rows + (tile / planes_.tile_columns() - first_) * kIn * width_ +
+           tile % planes_.tile_columns() * kOut;
+  }
+
   const Planes& planes_;
   const std::int64_t first_, last_;  // rows of tiles
   const std::int64_t width_;
@@ -183,11 +241,13 @@ class Kernels {
 };
 
 // Transforms the kernels of the weight or, for the gradient of the input, of
-// its transpose, rotated by 180 degrees.
-void TransformKernels(const float* weight, const Planes& planes, bool backward,
+// its transpose, rotated by 180 degrees. Returns false if a number is too
+// large.
+bool TransformKernels(const float* weight, const Planes& planes, bool backward,
                       const Kernels& kernels) {
   const std::int64_t lane_step = backward ? planes.out_channels * 9 : 9;
   const std::int64_t row_step = backward ? 9 : planes.channels * 9;
+  std::atomic<bool> small{true};
   ParallelFor(
       planes.out_channels, 8, [&](std::int64_t begin, std::int64_t end) {
         KernelTiles tiles;
@@ -201,24 +261,82 @@ void TransformKernels(const float* weight, const Planes& planes, bool backward,
                       from[l * lane_step + (backward ? 8 - k : k)];
                 }
               }
+              if (!AllBelow(kLargest, tiles.taps[0], 9 * kTileLanes)) {
+                small = false;
+              }
               TransformKernel(tiles, kernels.At(0, o, c), kernels.step());
             }
           }
         }
       });
+  return small;
 }
 
-// Computes the outputs of some tiles.
-void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
-                   const Kernels& u, const float* bias, float* y) {
+// Computes the outputs of tiles by their definition: as a product of the weight
+// with the patches that the kernel sees.
+void MultiplyTiles(const Planes& planes, absl::Span<const std::int64_t> tiles,
+                   const float* x, const float* weight, bool backward,
+                   const float* bias, float* y) {
+  const std::int64_t in = planes.channels, out = planes.out_channels;
+  const std::int64_t depth = in * 9;
+  const auto columns = static_cast<std::int64_t>(tiles.size()) * kOut * kOut;
+  const std::int64_t of_rows =
+      InputRows(planes, {tiles[0], tiles[0] + 1}).size();
+  float* const rows =
+      Workspace<float>(Borrower::kPart, of_rows + (depth + out) * columns +
+                                            (backward ? out * depth : 0));
+  float* const patches = rows + of_rows;
+  float* const product = patches + depth * columns;
+  if (backward) {
+    float* const turned = product + out * columns;
+    for (std::int64_t o = 0; o < out; ++o) {
+      for (std::int64_t c = 0; c < in; ++c) {
+        std::reverse_copy(weight + (c * out + o) * 9,
+                          weight + (c * out + o) * 9 + 9,
+                          turned + (o * in + c) * 9);
+      }
+    }
+    weight = turned;
+  }
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    const InputRows input(planes, {tiles[t], tiles[t] + 1});
+    for (std::int64_t c = 0; c < in; ++c) {
+      input.Copy(x, c, rows);
+      input.TakePatches(rows, tiles[t],
+                        patches + c * 9 * columns + t * kOut * kOut, columns);
+    }
+  }
+  Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, out, columns,
+               depth, weight, depth, patches, columns, product, columns});
+  OutputTiles tile;
+  for (std::int64_t o = 0; o < out; ++o) {
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      const float* from = product + o * columns + t * kOut * kOut;
+      for (int i = 0; i < kOut; ++i) {
+        for (int j = 0; j < kOut; ++j) {
+          tile.quads[i][j] = *from++ + (bias == nullptr ? 0 : bias[o]);
+        }
+      }
+      OutputTile(planes, tiles[t], o).Write(tile, /*lane=*/0, y);
+    }
+  }
+}
+
+// Computes the outputs of some tiles from the transformed kernels; returns the
+// tiles that cannot be transformed, whose outputs are wrong.
+std::vector<std::int64_t> ConvolveTiles(const Planes& planes, Tiles tiles,
+                                        const float* x, const Kernels& u,
+                                        const float* bias, float* y) {
   const std::int64_t columns = CeilDiv(tiles.count(), kTileLanes) * kTileLanes;
   const InputRows input(planes, tiles);
   float* const v = Workspace<float>(
       Borrower::kPart,
       kTileNumbers * columns * (planes.channels + planes.out_channels) +
-          input.size());
+          2 * input.size());
   float* const m = v + kTileNumbers * columns * planes.channels;
   float* const rows = m + kTileNumbers * columns * planes.out_channels;
+  float* const largest = rows + input.size();
+  std::fill_n(largest, input.size(), 0.0f);
   // Lanes beyond the last tile repeat it.
   const auto tile = [&](std::int64_t column) {
     return std::min(tiles.first + column, tiles.last - 1);
@@ -226,6 +344,7 @@ void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
   InputTiles in;
   for (std::int64_t c = 0; c < planes.channels; ++c) {
     input.Copy(x, c, rows);
+    RaiseToMagnitudes(rows, input.size(), largest);
     for (std::int64_t j = 0; j < columns; j += kTileLanes) {
       for (int l = 0; l < kTileLanes; ++l) input.Take(rows, tile(j + l), l, in);
       TransformInput(in, v + c * columns + j, planes.channels * columns);
@@ -252,29 +371,40 @@ void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
       }
     }
   }
+  std::vector<std::int64_t> left;
+  for (std::int64_t t = tiles.first; t < tiles.last; ++t) {
+    if (!input.CanTransform(largest, t)) left.push_back(t);
+  }
+  return left;
 }
 
-void Convolve(const Planes& planes, bool backward, std::int64_t batch,
+bool Convolve(const Planes& planes, bool backward, std::int64_t batch,
               const float* x, const float* weight, const float* bias,
               float* y) {
   const Kernels u(
       planes.out_channels, planes.channels,
       Workspace<float>(Borrower::kOperation,
                        Kernels::Size(planes.out_channels, planes.channels)));
-  TransformKernels(weight, planes, backward, u);
+  if (!TransformKernels(weight, planes, backward, u)) return false;
   const std::int64_t tiles = batch * planes.tiles();
   ParallelFor(
       CeilDiv(tiles, kColumns), 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-          ConvolveTiles(planes,
-                        {i * kColumns, std::min((i + 1) * kColumns, tiles)}, x,
-                        u, bias, y);
+          const std::vector<std::int64_t> left = ConvolveTiles(
+              planes, {i * kColumns, std::min((i + 1) * kColumns, tiles)}, x, u,
+              bias, y);
+          for (std::size_t t = 0; t < left.size(); t += kTilesByDefinition) {
+            MultiplyTiles(planes,
+                          absl::MakeSpan(left).subspan(t, kTilesByDefinition),
+                          x, weight, backward, bias, y);
+          }
         }
       });
+  return true;
 }
 
 // Adds up the transformed gradient, some tiles at a time.
-void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
+bool WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
                     const float* x, float* dw) {
   const std::int64_t in = planes.channels, out = planes.out_channels;
   const std::int64_t all = batch * planes.tiles();
@@ -287,6 +417,7 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
   if (all == 0) std::fill_n(memory, size, 0.0f);
   float* const v = memory + size;
   float* const m = v + kTileNumbers * depth * in;
+  std::atomic<bool> small{true};
   for (std::int64_t first = 0; first < all; first += depth) {
     const Tiles tiles = {first, std::min(first + depth, all)};
     // v[i] is (tiles, in), m[i] (out, tiles).
@@ -300,6 +431,7 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
         for (int l = 0; l < kTileLanes; ++l) {
           input.Copy(x, c + l, rows + l * input.size());
         }
+        if (!AllBelow(kLargest, rows, input.size() * kTileLanes)) small = false;
         for (std::int64_t t = 0; t < tiles.count(); ++t) {
           for (int l = 0; l < kTileLanes; ++l) {
             input.Take(rows + l * input.size(), first + t, l, taken);
@@ -316,10 +448,14 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
             OutputTile(planes, std::min(first + t + l, tiles.last - 1), o)
                 .Read(dy, l, taken);
           }
+          if (!AllBelow(kLargest, taken.quads[0], 4 * 4 * kTileLanes)) {
+            small = false;
+          }
           TransformGradient(taken, m + o * depth + t, depth * out);
         }
       }
     });
+    if (!small) return false;
     ParallelFor(kTileNumbers, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         sum.ForEachBlock(
@@ -344,6 +480,7 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
       }
     }
   });
+  return true;
 }
 
 }  // namespace
@@ -364,7 +501,7 @@ bool WinogradPays(const Conv2dArgs& args) {
   return 9 * w.out_height * w.out_width >= 2 * kTileNumbers * planes.tiles();
 }
 
-void WinogradConv2d(const Conv2dArgs& args) {
+bool WinogradConv2d(const Conv2dArgs& args) {
   const auto* const first = static_cast<const float*>(args.first);
   const auto* const second = static_cast<const float*>(args.second);
   auto* const out = static_cast<float*>(args.out);
@@ -379,6 +516,7 @@ void WinogradConv2d(const Conv2dArgs& args) {
       return WeightGradient(ForwardPlanes(args), args.batch, first, second,
                             out);
   }
+  return false;
 }
 
 }  // namespace d2l::kernels::cpu

@@ -1,5 +1,6 @@
 #include "common/kernels/cpu/nn/winograd_tiles.h"
 
+#include <cmath>
 #include <cstdint>
 
 #include "common/kernels/cpu/vector_targets.h"
@@ -143,6 +144,37 @@ HWY_INLINE void StoreNumbers(const V (&from)[6][6], float* to,
   }
 }
 
+bool AllBelow(float bound, const float* numbers, std::int64_t count) {
+  const V least = hn::Set(D(), bound);
+  auto below = hn::Eq(least, least);
+  std::int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    const V number = hn::Abs(hn::LoadU(D(), numbers + i));
+    below = hn::And(below, hn::Lt(number, least));
+  }
+  bool all = hn::AllTrue(D(), below);
+  for (; i < count; ++i) all = all && std::fabs(numbers[i]) < bound;
+  return all;
+}
+
+void RaiseToMagnitudes(const float* numbers, std::int64_t count,
+                       float* largest) {
+  // The bits of numbers that are not negative have the order of the numbers.
+  const hn::RebindToSigned<D> bits;
+  std::int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    const auto number = hn::BitCast(bits, hn::Abs(hn::LoadU(D(), numbers + i)));
+    const auto most = hn::BitCast(bits, hn::LoadU(D(), largest + i));
+    hn::StoreU(hn::BitCast(D(), hn::Max(number, most)), D(), largest + i);
+  }
+  for (; i < count; ++i) {
+    const float number = std::fabs(numbers[i]);
+    if (!std::isnan(largest[i]) && !(number <= largest[i])) {
+      largest[i] = number;
+    }
+  }
+}
+
 void TransformInput(const InputTiles& tiles, float* out, std::int64_t step) {
   for (int l = 0; l < kTileLanes; l += kStep) {
     V d[6][6], v[6][6];
@@ -216,6 +248,8 @@ HWY_AFTER_NAMESPACE();
 namespace d2l::kernels::cpu {
 namespace {
 
+HWY_EXPORT(AllBelow);
+HWY_EXPORT(RaiseToMagnitudes);
 HWY_EXPORT(TransformInput);
 HWY_EXPORT(TransformOutput);
 HWY_EXPORT(TransformGradient);
@@ -224,6 +258,13 @@ HWY_EXPORT(TransformKernelGradient);
 
 }  // namespace
 
+bool AllBelow(float bound, const float* numbers, std::int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(AllBelow)(bound, numbers, count);
+}
+void RaiseToMagnitudes(const float* numbers, std::int64_t count,
+                       float* largest) {
+  HWY_DYNAMIC_DISPATCH(RaiseToMagnitudes)(numbers, count, largest);
+}
 void TransformInput(const InputTiles& tiles, float* out, std::int64_t step) {
   HWY_DYNAMIC_DISPATCH(TransformInput)(tiles, out, step);
 }

@@ -19,6 +19,14 @@ namespace d2l::kernels::cpu {
 inline constexpr int kTileLanes = 16;
 inline constexpr int kTileNumbers = 36;
 
+// Raises each of `largest`, which are not negative, to the absolute value of
+// the number in its place. NaN counts as larger than infinity.
+void RaiseToMagnitudes(const float* numbers, std::int64_t count,
+                       float* largest);
+
+// Whether all absolute values are less than `bound`, as NaN's is not.
+bool AllBelow(float bound, const float* numbers, std::int64_t count);
+
 // Computes B^T d B. Each of the 6 rows of d is stored as its first four
 // columns, the quads, and its last two, the pairs.
 struct InputTiles {
