@@ -182,12 +182,19 @@ void Stream::AfterEnqueue(std::uint64_t number, const OpLabel& label,
   }
 }
 
+bool Stream::Query() {
+  const std::uint64_t end = failures_->pushed();
+  if (QueuedOperations() > 0) return false;
+  internal::TellOrder(OrderRecord::Kind::kHostSawIdle, this, nullptr, end);
+  return true;
+}
+
 void Stream::Synchronize(SourceLocation noticed_at) {
   if (internal::enqueue_mode) internal::RefuseCall(*this, "Synchronize");
   const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t end = failures_->pushed();
   AwaitDone(end);
-  internal::TellOrder(OrderRecord::Kind::kHostWait, this, nullptr, end);
+  internal::TellOrder(OrderRecord::Kind::kHostSawIdle, this, nullptr, end);
   failures_->Report(end, "Synchronize", noticed_at);
 }
 

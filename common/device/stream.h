@@ -94,8 +94,9 @@ class Stream {
   // queue.
   virtual std::int64_t QueuedOperations() = 0;
 
-  // True if everything enqueued so far is done.
-  bool Query() { return QueuedOperations() == 0; }
+  // True if everything enqueued so far is done. A program may use the results
+  // then, as after Synchronize; QueuedOperations is only a figure.
+  bool Query();
 
   // Waits until everything enqueued so far is done. Throws AsyncError if any
   // of it failed or was skipped and that was not reported yet.
