@@ -35,6 +35,7 @@ void Event::Synchronize(SourceLocation noticed_at) const {
   FailurePtr failure = state_->failure();
   // At the end of the program a thread that only waits gets no exception.
   if (failure == nullptr || failure->end_of_program) return;
+  state_->MarkReported();
   throw AsyncError(std::move(failure), "Event::Synchronize", noticed_at, -1);
 }
 

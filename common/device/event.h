@@ -46,6 +46,9 @@ class EventState {
   virtual void Block() = 0;
   // Null for success. Only after Query() has returned true.
   virtual FailurePtr failure() = 0;
+  // The program has got the failure: the event's stream runs again, unless that
+  // has reported this failure before.
+  virtual void MarkReported() {}
   // Nanoseconds from `begin`, an event of the same type. Both have completed.
   // Throws std::invalid_argument if their clocks cannot be compared.
   virtual double NanosSince(EventState& begin) = 0;
@@ -66,7 +69,8 @@ class Event {
   bool Query() const;
 
   // Blocks until then. Throws AsyncError, every time, if the event is
-  // poisoned.
+  // poisoned. The first time reports the failure of the event's stream (see
+  // Stream).
   void Synchronize(SourceLocation noticed_at = SourceLocation::Current()) const;
 
   // The failure this event is poisoned with; null if there is none or if the

@@ -50,28 +50,39 @@ FailurePtr FailureLedger::Unreported() {
   return open->failure;
 }
 
+bool FailureLedger::IsUnreported(std::uint64_t number) {
+  if (!ever_failed()) return false;
+  MutexLock lock(mutex_);
+  const FailedIntervals::Interval* const open = failed_.open();
+  return open != nullptr && open->first <= number && !lost_reported_;
+}
+
 void FailureLedger::Report(std::uint64_t before, const char* noticed_in,
                            SourceLocation noticed_at) {
-  if (!ever_failed()) return;
-  FailurePtr failure;
   std::int64_t skipped = -1;
-  {
-    MutexLock lock(mutex_);
-    const FailedIntervals::Interval* const open = failed_.open();
-    if (lost_ != nullptr) {
-      failure = lost_;
-      lost_reported_ = true;
-    } else if (open != nullptr && open->first < before &&
-               !open->failure->end_of_program) {
-      failure = open->failure;
-      skipped = open->skipped;
-      // The stream decides under this lock what to skip, so all it has skipped
-      // is below the end, and everything from the end on will run.
-      failed_.Close(Restart());
-    }
-  }
+  FailurePtr failure = Take(before, &skipped);
   if (failure == nullptr) return;
   throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
+}
+
+FailurePtr FailureLedger::Take(std::uint64_t before, std::int64_t* skipped) {
+  if (!ever_failed()) return nullptr;
+  MutexLock lock(mutex_);
+  if (lost_ != nullptr) {
+    lost_reported_ = true;
+    return lost_;
+  }
+  const FailedIntervals::Interval* const open = failed_.open();
+  if (open == nullptr || open->first >= before ||
+      open->failure->end_of_program) {
+    return nullptr;
+  }
+  FailurePtr failure = open->failure;
+  *skipped = open->skipped;
+  // The stream decides under this lock what to skip, so all it has skipped is
+  // below the end, and everything from the end on will run.
+  failed_.Close(Restart());
+  return failure;
 }
 
 void FailureLedger::Fail(std::uint64_t number, FailurePtr failure) {

@@ -82,12 +82,18 @@ class FailureLedger {
   FailurePtr FailureOf(std::uint64_t number);
   // The failure that Report would throw; null if there is none.
   FailurePtr Unreported();
+  // True if operation `number` did not do its work, and Report(number + 1)
+  // would still throw the reason.
+  bool IsUnreported(std::uint64_t number);
 
   // Throws an AsyncError if there is a failure below `before` that was not
   // reported. Later operations are then valid again. The failure of a lost
   // device, which stays lost, is thrown every time.
   void Report(std::uint64_t before, const char* noticed_in,
               SourceLocation noticed_at);
+  // As Report, but returns the failure, or null, for the caller to throw it.
+  // skipped: see AsyncError.
+  FailurePtr Take(std::uint64_t before, std::int64_t* skipped);
   void ThrowIfLost(const char* noticed_in, SourceLocation noticed_at) {
     Report(0, noticed_in, noticed_at);  // no other failure is below 0
   }

@@ -53,6 +53,7 @@ struct MemoryRecord {
   std::int64_t in_flight;
   std::int64_t reserved;
   std::int64_t time;  // NowTicks
+  const void* data;   // the block's address
 };
 
 // The host has waited, or tried to wait, for a device, a stream or an event.
@@ -89,9 +90,11 @@ struct StreamRecord {
 };
 
 // A step that orders work, also as a part of another request: a stream has
-// recorded an event, or will wait for one; or the host has waited.
+// recorded an event, or will wait for one; or the host has waited for an event
+// or for operations; or it has seen that a stream is idle, so that the stream's
+// waits for events are over, too.
 struct OrderRecord {
-  enum class Kind { kRecord, kWait, kHostWait };
+  enum class Kind { kRecord, kWait, kHostWait, kHostSawIdle };
 
   Kind kind;
   Stream* stream;       // null if the host waited for an event

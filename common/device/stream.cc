@@ -50,6 +50,21 @@ void Tell(StreamRecord record, const FailureLedger& ledger, OpLabel& label) {
   label.set_stamps(stamps);
 }
 
+// As an event behind a failed operation, but of no stream. It has the type that
+// nothing need wait for.
+class PoisonedEvent final : public EventState {
+ public:
+  explicit PoisonedEvent(FailurePtr failure)
+      : EventState(DeviceType::kCpu), failure_(std::move(failure)) {}
+  bool Query() override { return true; }
+  void Block() override {}
+  FailurePtr failure() override { return failure_; }
+  double NanosSince(EventState&) override { return 0; }
+
+ private:
+  const FailurePtr failure_;
+};
+
 // Called at a stream's end. `failure` may be null.
 void PrintUnnoticed(const FailurePtr& failure) {
   if (failure == nullptr) return;
@@ -182,12 +197,19 @@ void Stream::AfterEnqueue(std::uint64_t number, const OpLabel& label,
   }
 }
 
+bool Stream::Query() {
+  const std::uint64_t end = failures_->pushed();
+  if (QueuedOperations() > 0) return false;
+  internal::TellOrder(OrderRecord::Kind::kHostSawIdle, this, nullptr, end);
+  return true;
+}
+
 void Stream::Synchronize(SourceLocation noticed_at) {
   if (internal::enqueue_mode) internal::RefuseCall(*this, "Synchronize");
   const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t end = failures_->pushed();
   AwaitDone(end);
-  internal::TellOrder(OrderRecord::Kind::kHostWait, this, nullptr, end);
+  internal::TellOrder(OrderRecord::Kind::kHostSawIdle, this, nullptr, end);
   failures_->Report(end, "Synchronize", noticed_at);
 }
 
@@ -224,12 +246,18 @@ void Stream::Drain() {
   DoDrain();
 }
 
-void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
-                   SourceLocation noticed_at) {
-  if (!stream.ever_failed()) return;
-  FailurePtr failure = stream.FailureOf(number);
+void CheckResult(Stream& writer, std::uint64_t number, Stream& user,
+                 const char* noticed_in, SourceLocation noticed_at) {
+  if (!writer.ever_failed()) return;
+  FailurePtr failure = writer.FailureOf(number);
   if (failure == nullptr || failure->end_of_program) return;
-  throw AsyncError(std::move(failure), noticed_in, noticed_at, -1);
+  if (!writer.IsUnreported(number)) {
+    throw AsyncError(std::move(failure), noticed_in, noticed_at, -1);
+  }
+  if (&writer == &user) return;  // which skips the work
+  const internal::PartOfRequest part;
+  user.Wait(Event(std::make_shared<PoisonedEvent>(std::move(failure))),
+            noticed_at);
 }
 
 void BeginEndOfProgram() {

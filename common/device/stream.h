@@ -20,9 +20,17 @@
 //
 // Errors: an operation that fails *poisons* its stream. Later operations are
 // skipped; events complete but carry the failure, which poisons the streams
-// that wait for them. Synchronize throws the failure as an AsyncError, once,
-// and from then on the stream runs again. Results of failed and skipped
-// operations stay marked: see FailureOf.
+// that wait for them. The first call that waits for such work (Synchronize, of
+// an event too, a read, a copy from or to pageable memory) throws the failure
+// as an AsyncError. That reports it, and the stream runs again from then on.
+// A call that only enqueues throws no failure that is still to be reported:
+// what it enqueues is skipped. So the call that throws, and what runs behind
+// it, do not depend on when the failure becomes known. Each stream that a
+// failure reaches reports it once.
+//
+// Results of failed and skipped operations stay marked (FailureOf). Reading
+// them throws every time, as does computing with them once their failure has
+// been reported.
 //
 // Stream holds the contract: it refuses invalid calls, notifies listeners,
 // detects pageable memory, waits under launch blocking, and throws late errors,
@@ -94,8 +102,9 @@ class Stream {
   // queue.
   virtual std::int64_t QueuedOperations() = 0;
 
-  // True if everything enqueued so far is done.
-  bool Query() { return QueuedOperations() == 0; }
+  // True if everything enqueued so far is done. A program may use the results
+  // then, as after Synchronize; QueuedOperations is only a figure.
+  bool Query();
 
   // Waits until everything enqueued so far is done. Throws AsyncError if any
   // of it failed or was skipped and that was not reported yet.
@@ -128,6 +137,10 @@ class Stream {
   // it did. Kept for the stream's life, see FailedIntervals.
   FailurePtr FailureOf(std::uint64_t number) {
     return failures_->FailureOf(number);
+  }
+  // True if that failure is still to be reported.
+  bool IsUnreported(std::uint64_t number) {
+    return failures_->IsUnreported(number);
   }
   // False if nothing has ever failed here: a cheap check before FailureOf.
   bool ever_failed() const { return failures_->ever_failed(); }
@@ -186,12 +199,15 @@ class Stream {
   const std::shared_ptr<FailureLedger> failures_;
 };
 
-// Throws AsyncError if operation `number` of the stream is known to have failed
-// or to have been skipped, except at the end of the program, when work that
-// uses its result is skipped, too. Does not wait. noticed_in: the caller's
-// name, for the message.
-void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
-                   SourceLocation noticed_at);
+// For a call that enqueues work on `user` that needs the result of operation
+// `number` of `writer`. If that is known to have failed or to have been
+// skipped, and its failure has been reported: throws AsyncError. If it is still
+// to be reported: poisons `user` with it, as an event behind the operation
+// would. Does neither at the end of the program, when all work is skipped.
+// Waits for room in a queue at most. noticed_in: the caller's name, for the
+// message.
+void CheckResult(Stream& writer, std::uint64_t number, Stream& user,
+                 const char* noticed_in, SourceLocation noticed_at);
 
 // Launch blocking: while on, every call that enqueues an operation (not a
 // Record) waits until it is done and throws its failure, so that errors surface

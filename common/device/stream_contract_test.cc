@@ -130,7 +130,7 @@ TEST_P(StreamContractTest, CopiesAndCallbacksShareOneOrder) {
 
 TEST_P(StreamContractTest, APoisonedStreamIsStalledToo) {
   stream_->HostCallback(Fail);
-  LateError([this] { stream_->Record().Synchronize(); });
+  stream_->WaitFor(0);
   StreamStall stall(*stream_);
   stream_->Record();
   EXPECT_FALSE(stream_->Query());
@@ -711,9 +711,14 @@ TEST_P(StreamContractTest, EventsBehindAFailureCompleteAndArePoisoned) {
   }
   EXPECT_TRUE(after.Query());
   EXPECT_NE(after.failure(), nullptr);
-  EXPECT_THROW(stream_->Synchronize(), AsyncError);
   // The report clears the stream's failure, not the event's.
+  stream_->Synchronize();
   EXPECT_THROW(after.Synchronize(), AsyncError);
+  // Nor does the event report a failure that came later.
+  stream_->HostCallback(Fail);
+  stream_->WaitFor(4);
+  EXPECT_THROW(after.Synchronize(), AsyncError);
+  EXPECT_THROW(stream_->Synchronize(), AsyncError);
   const Event mended = stream_->Record();
   mended.Synchronize();
 }
@@ -741,9 +746,10 @@ TEST_P(StreamContractTest, FailuresAreRememberedForEver) {
       ASSERT_NE(failure, nullptr) << number;
       EXPECT_EQ(failure->what, absl::StrCat("round ", round));
       EXPECT_EQ(failure->number, first + 1);
-      EXPECT_THROW(ThrowIfFailed(*stream_, number, "Item", {}), AsyncError);
+      EXPECT_THROW(CheckResult(*stream_, number, *stream_, "add", {}),
+                   AsyncError);
     }
-    EXPECT_NO_THROW(ThrowIfFailed(*stream_, first, "Item", {}));
+    EXPECT_NO_THROW(CheckResult(*stream_, first, *stream_, "add", {}));
   }
   EXPECT_EQ(stream_->FailureOf(3 * kRounds), nullptr);
 }
@@ -781,6 +787,124 @@ TEST_P(StreamContractTest, FinishThrowsEveryTimeAndMendsTheStream) {
   stream_->HostCallback([&ran] { ran = true; });
   stream_->Synchronize();
   EXPECT_TRUE(ran);
+}
+
+// When the failure of operation 1 becomes known: while the program enqueues, or
+// before.
+enum class Known { kLater, kBefore, kWithAFullQueue };
+
+// A call that throws a failure has reported it, and which call that is does not
+// depend on time. Operation 1 of the stream fails.
+TEST_P(StreamContractTest, WaitsThrowAFailureAndReportItAndEnqueueingDoesNot) {
+  struct Waiting {
+    const char* name;
+    void (*wait)(Stream& stream, const Event& behind, DeviceMemory& memory);
+  };
+  const Waiting waitings[] = {
+      {"Synchronize",
+       [](Stream& s, const Event&, DeviceMemory&) { s.Synchronize(); }},
+      {"Event::Synchronize",
+       [](Stream&, const Event& e, DeviceMemory&) { e.Synchronize(); }},
+      {"Finish of what failed",
+       [](Stream& s, const Event&, DeviceMemory&) { s.Finish(1, "Item", {}); }},
+      {"Finish of what was skipped",
+       [](Stream& s, const Event&, DeviceMemory&) { s.Finish(2, "Item", {}); }},
+      {"CopyAsync",
+       [](Stream& s, const Event&, DeviceMemory& memory) {
+         StorageRef block = memory.Allocate(4, s);
+         int host = 7;
+         s.CopyAsync(&host, block->data(), 4, CopyKind::kDeviceToHost);
+       }},
+      {"launch blocking",
+       [](Stream& s, const Event&, DeviceMemory&) {
+         const LaunchBlockingGuard guard(true);
+         s.HostCallback([] {});
+       }},
+  };
+  const auto make = [](int index, std::int64_t bound) {
+    Backend& backend =
+        GetParam().type() == DeviceType::kCpu ? CpuBackend() : CudaBackend();
+    StreamOptions options;
+    options.max_queued_operations = bound;
+    return backend.NewStream(
+        GetParam(), GetDeviceInfo(GetParam()).physical_index, index, options);
+  };
+  constexpr int kBound = 4;
+  for (const Waiting& waiting : waitings) {
+    for (const Known known :
+         {Known::kLater, Known::kBefore, Known::kWithAFullQueue}) {
+      SCOPED_TRACE(absl::StrCat(waiting.name, ", ", static_cast<int>(known)));
+      const std::unique_ptr<Stream> stream =
+          make(2, known == Known::kWithAFullQueue ? kBound : 1000);
+      const std::unique_ptr<Stream> second = make(3, 1000);
+      const std::unique_ptr<DeviceMemory> memory = MakeMemory();
+      std::atomic<int> ran{0};
+      const auto run = [&ran] { ++ran; };
+      Event behind;
+      const auto enqueue_more = [&] {
+        for (int i = 0; i < 2 * kBound; ++i) stream->HostCallback(run);
+        behind = stream->Record();
+        if (known == Known::kBefore) {
+          CheckResult(*stream, 1, *stream, "add", {});
+          CheckResult(*stream, 2, *second, "add", {});
+        } else {
+          second->Wait(behind);
+        }
+        second->HostCallback(run);
+      };
+      {
+        StreamStall stall(*stream);  // operation 0
+        stream->HostCallback(Fail);
+        stream->HostCallback(run);
+        if (known == Known::kWithAFullQueue) {
+          std::future<void> waits_for_room =
+              std::async(std::launch::async, enqueue_more);
+          while (stream->QueuedOperations() <= kBound) {
+            std::this_thread::yield();
+          }
+          stall.Release();
+          waits_for_room.get();
+        } else {
+          if (known == Known::kBefore) {
+            stall.Release();
+            stream->WaitFor(1);
+          }
+          enqueue_more();
+        }
+      }
+      auto error = LateError([&] { waiting.wait(*stream, behind, *memory); });
+      ASSERT_NE(error, nullptr);
+      EXPECT_EQ(error->failure().number, 1u);
+      EXPECT_EQ(error->failure().what, "the disk is on fire");
+      stream->Synchronize();
+      EXPECT_EQ(ran, 0);
+      stream->HostCallback(run);
+      stream->Synchronize();
+      EXPECT_EQ(ran, 1);
+      // The second stream got it as well, and reports it, too.
+      EXPECT_THROW(second->Synchronize(), AsyncError);
+      second->HostCallback(run);
+      second->Synchronize();
+      EXPECT_EQ(ran, 2);
+      // Who needs a result now gets the failure at once.
+      for (Stream* const user : {stream.get(), second.get()}) {
+        EXPECT_THROW(CheckResult(*stream, 1, *user, "add", {}), AsyncError);
+        user->Synchronize();
+      }
+    }
+  }
+}
+
+// An event that outlives its stream has nobody to report to.
+TEST_P(StreamContractTest, APoisonedEventOutlivesItsStream) {
+  stream_->HostCallback(Fail);
+  const Event behind = stream_->Record();
+  behind.failure();
+  testing::internal::CaptureStderr();
+  stream_.reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("Unreported asynchronous error"));
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(behind.Synchronize(), AsyncError);
 }
 
 // A wait that a poisoned stream has passed still orders later work.

@@ -21,6 +21,7 @@
 #include "common/graph/passes/passes.h"
 #include "common/graph/stream_executor.h"
 #include "common/kernels/tf32.h"
+#include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 
 namespace d2l::ir {
@@ -150,9 +151,10 @@ std::vector<Tensor> Captured::Run(absl::Span<const Tensor> inputs,
     return ir::Run(graph_, inputs);
   }
   CheckArguments(graph_, inputs);
-  for (const Tensor& x : inputs) CheckReadable(x, name_, at);
+  Stream& stream = CurrentStream(device_);
+  for (const Tensor& x : inputs) CheckReadable(x, stream, name_, at);
   for (const Weight& weight : graph_.weights) {
-    CheckReadable(weight.tensor, name_, at);
+    CheckReadable(weight.tensor, stream, name_, at);
   }
   for (const int weight : plan_->written) {
     for (const Tensor& x : inputs) {
@@ -162,7 +164,7 @@ std::vector<Tensor> Captured::Run(absl::Span<const Tensor> inputs,
       }
     }
   }
-  StreamExecutor* const executor = On(CurrentStream(device_));
+  StreamExecutor* const executor = On(stream);
   return executor == nullptr ? ir::Run(graph_, inputs)
                              : executor->Run(inputs, at);
 }

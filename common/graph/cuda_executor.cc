@@ -110,7 +110,7 @@ class CudaExecutor final : public StreamExecutor {
     // An operation may have failed, and another thread may have reported that
     // before the next was enqueued.
     for (const std::uint64_t number : numbers) {
-      ThrowIfFailed(cuda_, number, label.name(), label.requested_at());
+      CheckResult(cuda_, number, cuda_, label.name(), label.requested_at());
     }
     return numbers.back();
   }

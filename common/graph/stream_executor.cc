@@ -7,6 +7,7 @@
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/device/memory/memory.h"
+#include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/primitives.h"
 
 namespace d2l::ir {
@@ -174,7 +175,7 @@ std::vector<Tensor> StreamExecutor::Run(absl::Span<const Tensor> inputs,
       Enqueue(label, inputs, results, std::move(copies));
   // Checks once more, as an operation does: another thread may have noticed and
   // reported a failure since the first check.
-  for (const Tensor& x : inputs) CheckReadable(x, name_, at);
+  for (const Tensor& x : inputs) CheckReadable(x, stream_, name_, at);
   for (const Tensor& result : results) {
     result.storage()->MarkWritten(stream_, number);
   }

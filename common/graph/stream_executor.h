@@ -141,15 +141,6 @@ std::unique_ptr<StreamExecutor> MakeCudaExecutor(const Graph& graph,
                                                  Stream& stream,
                                                  const char* name);
 
-// Throws the error of the operation that wrote x, if it has failed. Inline,
-// because each call checks each of its tensors.
-inline void CheckReadable(const Tensor& x, const char* name,
-                          SourceLocation at) {
-  const Storage& storage = *x.storage();
-  if (storage.writer() == nullptr || !storage.writer()->ever_failed()) return;
-  ThrowIfFailed(*storage.writer(), storage.written_by(), name, at);
-}
-
 }  // namespace d2l::ir
 
 #endif  // D2L_COMMON_GRAPH_STREAM_EXECUTOR_H_

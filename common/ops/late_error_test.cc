@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <regex>
 #include <set>
 #include <stdexcept>
@@ -375,6 +376,142 @@ TEST_P(LateErrorTest, WhatDependsOnItIsLostToo) {
     CopyTo(Full({2}, 5, device()), unrelated);
     EXPECT_EQ(ValuesOf(unrelated), std::vector<double>(2, 5));
   }
+}
+
+// When the failure becomes known: after the program has enqueued more, or
+// before.
+enum class Known { kLater, kBefore };
+
+// How the program then waits.
+struct Waiting {
+  const char* name;
+  void (*wait)(const Tensor& x, const Event& behind);
+};
+const Waiting kWaitings[] = {
+    {"Synchronize",
+     [](const Tensor& x, const Event&) { Synchronize(x.device()); }},
+    {"Stream::Synchronize",
+     [](const Tensor& x, const Event&) {
+       CurrentStream(x.device()).Synchronize();
+     }},
+    {"Event::Synchronize",
+     [](const Tensor&, const Event& behind) { behind.Synchronize(); }},
+    {"ToVector", [](const Tensor& x, const Event&) { ValuesOf(x); }},
+    {"Item", [](const Tensor& x, const Event&) { Item(Sum(x)); }},
+    {"WaitToRead", [](const Tensor& x, const Event&) { WaitToRead(x); }},
+    {"CopyAsync",
+     [](const Tensor& x, const Event&) {
+       char byte;
+       CurrentStream(x.device())
+           .CopyAsync(&byte, x.data(), 1, CopyKind::kDeviceToHost);
+     }},
+    {"launch blocking",
+     [](const Tensor& x, const Event&) {
+       const LaunchBlockingGuard guard(true);
+       Ones({2}, x.device());
+     }},
+};
+
+TEST_P(LateErrorTest, WhichCallThrowsDoesNotDependOnTime) {
+  const LateCase& c = kLateCases[0];
+  const Device d = device(), other = OtherDevice(d);
+  Stream& stream = CurrentStream(d);
+  const auto request = [&](std::vector<Tensor>* lost) {
+    const Request bad = c.request(d);
+    lost->push_back(bad.result);
+    return bad.line;
+  };
+  // Only enqueues. Everything is lost.
+  const auto more = [&](Tensor weight, std::vector<Tensor>* lost) {
+    const Tensor bad = lost->front();
+    lost->push_back(bad + 1);
+    weight += Sum(bad);
+    lost->push_back(weight);
+    lost->push_back(Ones({2}, d));
+    bad[0] = 1;
+  };
+  const auto copy = [&](std::vector<Tensor>* lost) {
+    lost->push_back(
+        To(lost->front(), other, DType::kFloat64, /*non_blocking=*/true));
+  };
+  // A GPU would wait for a stalled CPU stream while the copy is requested.
+  const bool copies_while_stalled = other.type() == d.type();
+  for (const Waiting& waiting : kWaitings) {
+    for (const Known known : {Known::kLater, Known::kBefore}) {
+      SCOPED_TRACE(std::string(waiting.name) +
+                   (known == Known::kBefore ? ", known before" : ""));
+      const Tensor good = Ones({2}, d), weight = Ones({}, d);
+      Event behind;
+      {
+        std::vector<Tensor> lost;
+        RunOnce(d, [&] {
+          request(&lost);
+          more(Clone(weight), &lost);
+          copy(&lost);
+        });
+        try {
+          Synchronize(other);
+        } catch (const AsyncError&) {  // NOLINT(bugprone-empty-catch)
+        }
+      }
+      std::vector<Tensor> lost;
+      int line = 0;
+      {
+        std::optional<StreamStall> stall;
+        if (known == Known::kLater) stall.emplace(stream);
+        line = request(&lost);
+        if (known == Known::kBefore) {
+          stream.WaitFor(lost[0].storage()->written_by());
+          EXPECT_NE(stream.UnreportedFailure(), nullptr);
+        }
+        more(weight, &lost);
+        if (copies_while_stalled) copy(&lost);
+        behind = stream.Record();
+      }
+      if (!copies_while_stalled) copy(&lost);
+      ExpectFailure(c, line, [&] { waiting.wait(lost[0], behind); });
+      // That has reported it, and the stream goes on.
+      Synchronize(d);
+      EXPECT_EQ(ValuesOf(good + 1), std::vector<double>(2, 2));
+      EXPECT_EQ(Item(Sum(good)), 2);
+      // The other device's stream got it through an event, and reports it, too.
+      ExpectFailure(c, line, [&] { Synchronize(other); });
+      Synchronize(other);
+      EXPECT_EQ(Item(Ones({}, other) + 1), 2);
+      // From now on, whoever computes with a lost result gets it at once.
+      for (const Tensor& x : lost) {
+        ExpectFailure(c, line, [&] { ValuesOf(x); });
+        ExpectFailure(c, line, [&] { x + x; });
+      }
+      ExpectFailure(c, line, [&] { lost[0][0] = 1; });
+      Synchronize(d);
+      Synchronize(other);
+    }
+  }
+}
+
+// One stream has reported the failure, and the stream where it began has not.
+TEST_P(LateErrorTest, WhatIsStillToBeReportedPoisonsOtherStreams) {
+  const LateCase& c = kLateCases[0];
+  Stream& stream = CurrentStream(device());
+  Stream& second = NewStream(device());
+  const Request bad = Make(c);
+  stream.WaitFor(bad.result.storage()->written_by());
+  for (int i = 0; i < 3; ++i) {
+    Tensor y;
+    {
+      const StreamGuard guard(second);
+      y = bad.result + 1;
+    }
+    ExpectFailure(c, bad.line, [&] { ValuesOf(y); });
+    second.Synchronize();
+    const StreamGuard guard(second);
+    EXPECT_EQ(Item(Ones({}, device()) + 1), 2);
+  }
+  ExpectFailure(c, bad.line, [&] { stream.Synchronize(); });
+  const StreamGuard guard(second);
+  ExpectFailure(c, bad.line, [&] { bad.result + 1; });
+  second.Synchronize();
 }
 
 // Garbage must not look valid because memory next to it is.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <deque>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -17,10 +19,6 @@ namespace d2l {
 namespace {
 
 constexpr std::size_t kMostRaces = 100;
-// For each block. Only a program that reads it in hundreds of parts has more.
-constexpr std::size_t kMostUses = 256;
-// Far more than are recorded between an event and the wait for it.
-constexpr std::size_t kMostEvents = 100'000;
 
 void Join(std::vector<std::uint64_t>& clock,
           const std::vector<std::uint64_t>& other) {
@@ -34,6 +32,19 @@ void Advance(std::vector<std::uint64_t>& clock, std::size_t stream,
              std::uint64_t number) {
   if (clock.size() <= stream) clock.resize(stream + 1);
   clock[stream] = std::max(clock[stream], number);
+}
+
+// Whether all that `clock` has comes before what `other` has.
+bool IsWithin(const std::vector<std::uint64_t>& clock,
+              const std::vector<std::uint64_t>& other) {
+  for (std::size_t i = 0; i < clock.size(); ++i) {
+    if (clock[i] > (i < other.size() ? other[i] : 0)) return false;
+  }
+  return true;
+}
+
+std::uintptr_t AddressOf(const void* data) {
+  return reinterpret_cast<std::uintptr_t>(data);
 }
 
 bool SameLines(const Race::Use& a, const Race::Use& b) {
@@ -80,11 +91,11 @@ std::string Race::ToText() const {
 
 RaceChecker::RaceChecker() {
   AddProcessOpListener(this);
-  AddDeviceListener(this, kStreams | kOrder);
+  AddDeviceListener(this, kMemory | kStreams | kOrder);
 }
 
 RaceChecker::~RaceChecker() {
-  RemoveDeviceListener(this, kStreams | kOrder);
+  RemoveDeviceListener(this, kMemory | kStreams | kOrder);
   RemoveProcessOpListener(this);
 }
 
@@ -111,6 +122,7 @@ std::size_t RaceChecker::IndexOf(const Stream* stream) {
   if (found != streams_.end()) return found - streams_.begin();
   streams_.push_back(stream);
   clocks_.emplace_back();
+  waits_.emplace_back();
   return streams_.size() - 1;
 }
 
@@ -126,29 +138,63 @@ std::size_t RaceChecker::Enter(const Stream* on, std::uint64_t number) {
   return stream;
 }
 
+RaceChecker::Blocks::iterator RaceChecker::FirstBehind(std::uintptr_t begin) {
+  const auto next = blocks_.upper_bound(begin);
+  if (next == blocks_.begin()) return next;
+  return std::prev(next)->second.end > begin ? std::prev(next) : next;
+}
+
+RaceChecker::Block& RaceChecker::MakeBlock(std::uintptr_t begin,
+                                           std::uintptr_t end,
+                                           std::uint64_t storage) {
+  Block made = {end, storage, {}};
+  auto next = FirstBehind(begin);
+  while (next != blocks_.end() && next->first < end) {
+    Block& old = next->second;
+    if (old.storage == 0) {
+      begin = std::min(begin, next->first);
+      made.end = std::max(made.end, old.end);
+      made.uses.insert(made.uses.end(), old.uses.begin(), old.uses.end());
+    }
+    next = blocks_.erase(next);
+  }
+  return blocks_[begin] = std::move(made);
+}
+
 RaceChecker::Block& RaceChecker::BlockOf(const Tensor& x) {
   const Storage& storage = *x.storage();
-  const auto begin = reinterpret_cast<std::uintptr_t>(storage.data());
-  const std::uintptr_t end = begin + std::max<std::size_t>(storage.bytes(), 1);
-  auto next = blocks_.lower_bound(begin);
-  if (next != blocks_.end() && next->first == begin &&
-      next->second.storage == storage.id()) {
-    return next->second;
+  const std::uintptr_t begin = AddressOf(storage.data());
+  const auto found = FirstBehind(begin);
+  if (found != blocks_.end() && found->second.storage == storage.id()) {
+    return found->second;
   }
-  // The allocator orders the reuse of memory correctly: old uses are dropped.
-  if (next != blocks_.begin() && std::prev(next)->second.end > begin) --next;
-  while (next != blocks_.end() && next->first < end) next = blocks_.erase(next);
-  return blocks_[begin] = {end, storage.id(), {}};
+  return MakeBlock(begin, begin + std::max<std::size_t>(storage.bytes(), 1),
+                   storage.id());
+}
+
+RaceChecker::Block& RaceChecker::BlockOf(std::uintptr_t begin,
+                                         std::uintptr_t end) {
+  const auto found = FirstBehind(begin);
+  if (found != blocks_.end() && found->first < end &&
+      (found->second.storage != 0 ||
+       (found->first <= begin && end <= found->second.end))) {
+    return found->second;
+  }
+  return MakeBlock(begin, end, 0);
+}
+
+bool RaceChecker::Has(const Clock& clock, const Use& use) {
+  return use.stream < clock.size() && use.number < clock[use.stream];
 }
 
 void RaceChecker::Check(Block& block, const Use& use, bool keep) {
   const Clock& clock = clocks_[use.stream];
   const auto is_before = [&](const Use& other) {
-    return other.stream == use.stream ||
-           (other.stream < clock.size() && other.number < clock[other.stream]);
+    return other.stream == use.stream || Has(clock, other);
   };
   std::size_t kept = 0;
   for (const Use& other : block.uses) {
+    if (Has(host_, other)) continue;  // so has all that comes from now on
     const bool overlap = other.begin < use.end && use.begin < other.end;
     if (overlap && (other.writes || use.writes) && !is_before(other)) {
       const Race race = {
@@ -169,7 +215,7 @@ void RaceChecker::Check(Block& block, const Use& use, bool keep) {
     if (!(keep && covered)) block.uses[kept++] = other;
   }
   block.uses.resize(kept);
-  if (keep && block.uses.size() < kMostUses) block.uses.push_back(use);
+  if (keep) block.uses.push_back(use);
 }
 
 void RaceChecker::OnOp(const OpRecord& record) {
@@ -185,7 +231,7 @@ void RaceChecker::OnOp(const OpRecord& record) {
 
 void RaceChecker::Check(const OpRecord& record, std::size_t stream,
                         const Tensor& x, bool writes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(x.data());
+  const std::uintptr_t begin = AddressOf(x.data());
   // Between a CPU and a GPU the source's stream copies x first.
   const bool keep =
       writes || x.device().type() == record.stream->device().type();
@@ -198,47 +244,91 @@ void RaceChecker::Check(const OpRecord& record, std::size_t stream,
       keep);
 }
 
+void RaceChecker::OnMemory(const MemoryRecord& record) noexcept {
+  if (record.data == nullptr) return;
+  const MutexLock lock(mutex_);
+  const bool allocated = record.change > 0;
+  const std::uintptr_t begin = AddressOf(record.data);
+  const std::uintptr_t end = begin + std::abs(record.change);
+  for (auto old = FirstBehind(begin);
+       old != blocks_.end() && old->first < end;) {
+    // Another thread may have allocated it again before this is told.
+    const bool is_later = !allocated && old->second.storage > record.storage;
+    old = is_later ? std::next(old) : blocks_.erase(old);
+  }
+  if (allocated) blocks_[begin] = {end, record.storage, {}};
+}
+
 void RaceChecker::OnStream(const StreamRecord& record) {
   if (record.kind != StreamRecord::Kind::kCopy) return;
   const MutexLock lock(mutex_);
   const std::size_t stream = Enter(record.stream, record.number);
+  if (record.bytes == 0) return;
+  ForgetDone();
   for (const auto& [data, writes] :
        {std::pair<const void*, bool>{record.src, false}, {record.dst, true}}) {
-    // Host memory is in no block.
-    const auto begin = reinterpret_cast<std::uintptr_t>(data);
-    auto block = blocks_.upper_bound(begin);
-    if (block == blocks_.begin() || (--block)->second.end <= begin) continue;
-    Check(block->second,
+    const std::uintptr_t begin = AddressOf(data), end = begin + record.bytes;
+    Check(BlockOf(begin, end),
           {"copy", record.requested_at, stream, record.number, writes, begin,
-           begin + record.bytes},
+           end},
           /*keep=*/true);
   }
 }
 
 void RaceChecker::OnOrder(const OrderRecord& record) noexcept {
   const MutexLock lock(mutex_);
-  if (record.kind == OrderRecord::Kind::kHostWait) {
-    if (record.stream == nullptr) {
-      Join(host_, events_[record.event]);
-      return;
-    }
-    // When these operations are done, so is all that the stream has waited for.
-    // Its waits behind them count as done as well.
+  const auto event = events_.find(record.event);
+  if (record.kind == OrderRecord::Kind::kRecord) {
+    ForgetDone();
     const std::size_t stream = IndexOf(record.stream);
-    Clock done = clocks_[stream];
-    Advance(done, stream, record.number);
-    done[stream] = record.number;
-    Join(host_, done);
-    return;
+    Clock& clock = events_[record.event] = ClockOf(stream);
+    Advance(clock, stream, record.number);
+  } else if (record.kind == OrderRecord::Kind::kWait) {
+    // The host knows that an event is over if that has been forgotten.
+    if (event == events_.end()) return;
+    const std::size_t stream = IndexOf(record.stream);
+    Join(ClockOf(stream), event->second);
+    waits_[stream].push_back({record.number, clocks_[stream]});
+  } else if (record.stream != nullptr) {
+    HostSaw(IndexOf(record.stream), record.number,
+            record.kind == OrderRecord::Kind::kHostSawIdle);
+  } else if (event != events_.end()) {
+    Join(host_, event->second);
   }
-  const std::size_t stream = IndexOf(record.stream);
-  if (record.kind == OrderRecord::Kind::kWait) {
-    Join(ClockOf(stream), events_[record.event]);
-  } else {
-    if (events_.size() >= kMostEvents) events_.erase(events_.begin());
-    Clock& event = events_[record.event];
-    event = ClockOf(stream);
-    Advance(event, stream, record.number);
+}
+
+void RaceChecker::HostSaw(std::size_t stream, std::uint64_t number, bool idle) {
+  std::deque<StreamWait>& waits = waits_[stream];
+  while (!waits.empty() && (idle || waits.front().number < number)) {
+    Join(host_, waits.front().clock);
+    waits.pop_front();
+  }
+  Advance(host_, stream, number);
+}
+
+void RaceChecker::ForgetDone() {
+  if (events_.size() >= most_events_) {
+    for (auto event = events_.begin(); event != events_.end();) {
+      event = IsWithin(event->second, host_) ? events_.erase(event)
+                                             : std::next(event);
+    }
+    for (std::deque<StreamWait>& waits : waits_) {
+      while (!waits.empty() && IsWithin(waits.front().clock, host_)) {
+        waits.pop_front();
+      }
+    }
+    most_events_ = std::max<std::size_t>(1000, 2 * events_.size());
+  }
+  if (blocks_.size() >= most_blocks_) {
+    const Clock& host = host_;
+    for (auto block = blocks_.begin(); block != blocks_.end();) {
+      const auto& [end, storage, uses] = block->second;
+      const auto seen = [&host](const Use& use) { return Has(host, use); };
+      const bool done =
+          storage == 0 && std::all_of(uses.begin(), uses.end(), seen);
+      block = done ? blocks_.erase(block) : std::next(block);
+    }
+    most_blocks_ = std::max<std::size_t>(1000, 2 * blocks_.size());
   }
 }
 

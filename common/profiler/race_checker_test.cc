@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -133,6 +134,190 @@ TEST_P(RaceCheckerTest, CopiesOfBytesCount) {
   ASSERT_THAT(checker.races(), SizeIs(1));
   EXPECT_EQ(checker.races()[0].second.operation, "copy");
   other_.Synchronize();
+}
+
+// Memory that was allocated before the checker began, or since.
+TEST_P(RaceCheckerTest, CopiesOfBytesCountWhereNoOperationHasBeen) {
+  Stream& stream = DefaultStream(GetParam());
+  const auto allocate = [&] {
+    return Empty({100}, GetParam(), DType::kFloat32, At(1));
+  };
+  const Tensor before = allocate();
+  const StorageRef host = PinnedMemory(GetParam()).AllocatePinned(400);
+  const RaceChecker checker;
+  const Tensor since = allocate();
+  int line = 10;
+  std::size_t races = 0;
+  for (const Tensor& y : {before, since}) {
+    other_.CopyAsync(y.data(), host->data(), 400, CopyKind::kHostToDevice,
+                     At(line));
+    Square(y, At(line + 1));
+    EXPECT_THAT(checker.races(), SizeIs(++races)) << line;
+    other_.Synchronize();
+    stream.Synchronize();
+    line += 10;
+  }
+  // Copies alone: of halves that do not meet, and of one that meets both.
+  const Tensor y = allocate();
+  auto* const bytes = static_cast<char*>(before.data());
+  const auto copy = [&](Stream& on, std::size_t begin, int at) {
+    on.CopyAsync(bytes + begin, y.data(), 200, CopyKind::kDeviceToDevice,
+                 At(at));
+  };
+  copy(stream, 0, 31);
+  copy(other_, 200, 32);
+  EXPECT_THAT(checker.races(), SizeIs(races));
+  Stream& third = NewStream(GetParam());
+  copy(third, 100, 33);
+  EXPECT_THAT(checker.races(), SizeIs(races + 2));
+}
+
+TEST_P(RaceCheckerTest, CopiesToAndFromPinnedMemoryRaceThere) {
+  Stream& stream = DefaultStream(GetParam());
+  DeviceMemory& pinned = PinnedMemory(GetParam());
+  const StorageRef before = pinned.AllocatePinned(800);
+  const RaceChecker checker;
+  const StorageRef since = pinned.AllocatePinned(800);
+  const Tensor from = Square(x_, At(1));
+  const Tensor to = Square(x_, At(2));
+  Synchronize(GetParam());
+  std::size_t races = 0;
+  for (const StorageRef& host : {before, since}) {
+    auto* const bytes = static_cast<char*>(host->data());
+    const auto fetch = [&](int at) {
+      stream.CopyAsync(bytes, from.data(), 400, CopyKind::kDeviceToHost,
+                       At(at));
+    };
+    const auto send = [&](int offset, int at) {
+      other_.CopyAsync(to.data(), bytes + offset, 400, CopyKind::kHostToDevice,
+                       At(at));
+    };
+    const int line = races == 0 ? 10 : 20;
+    fetch(line);
+    send(400, line + 1);
+    EXPECT_THAT(checker.races(), SizeIs(races)) << "another part";
+    send(0, line + 2);
+    EXPECT_THAT(checker.races(), SizeIs(++races)) << line;
+    Synchronize(GetParam());
+    fetch(line + 3);
+    other_.Wait(stream.Record());
+    send(0, line + 4);
+    EXPECT_THAT(checker.races(), SizeIs(races)) << "ordered by an event";
+    Synchronize(GetParam());
+  }
+}
+
+// To the host, memory that is freed and allocated again is other memory.
+TEST_P(RaceCheckerTest, PinnedMemoryThatIsUsedAgainIsAnother) {
+  DeviceMemory& pinned = PinnedMemory(GetParam());
+  const RaceChecker checker;
+  for (int i = 0; i < 20; ++i) {
+    const StorageRef host = pinned.AllocatePinned(400);
+    Stream& stream = i % 2 == 0 ? other_ : DefaultStream(GetParam());
+    stream.CopyAsync(host->data(), x_.data(), 400, CopyKind::kDeviceToHost,
+                     At(i));
+    host->RecordStream(stream);
+  }
+  EXPECT_THAT(checker.races(), IsEmpty());
+}
+
+TEST_P(RaceCheckerTest, WhatWaitsBehindTheHostsReadIsNotDone) {
+  Stream& stream = DefaultStream(GetParam());
+  Stream& third = NewStream(GetParam());
+  const RaceChecker checker;
+  Tensor y;
+  {
+    const StreamGuard guard(other_);
+    y = Square(x_, At(1));
+  }
+  const Tensor sum = Sum(x_, {}, false, At(2));
+  stream.Wait(other_.Record());
+  Item(sum);  // before the wait
+  const auto use = [&](int line) {
+    const StreamGuard guard(third);
+    Square(y, At(line));
+  };
+  use(3);
+  EXPECT_THAT(checker.races(), SizeIs(1));
+  const Tensor behind = Sum(x_, {}, false, At(4));
+  Item(behind);  // behind the wait
+  use(5);
+  EXPECT_THAT(checker.races(), SizeIs(1));
+}
+
+// Without a wait of the host.
+TEST_P(RaceCheckerTest, QueryOrdersWhereItReturnsTrue) {
+  const RaceChecker checker;
+  for (Stream* const stream : {&DefaultStream(GetParam()), &other_}) {
+    Tensor y;
+    {
+      const StreamGuard guard(*stream);
+      y = Square(x_, At(1));
+    }
+    Stream& third = NewStream(GetParam());
+    third.Wait(stream->Record());  // so Query must also see waits
+    while (!third.Query()) std::this_thread::yield();
+    const StreamGuard guard(NewStream(GetParam()));
+    Square(y, At(2));
+  }
+  EXPECT_THAT(checker.races(), IsEmpty());
+  {
+    StreamStall stall(other_);
+    Tensor y;
+    {
+      const StreamGuard guard(other_);
+      y = Square(x_, At(3));
+    }
+    EXPECT_FALSE(other_.Query());
+    Square(y, At(4));
+  }
+  EXPECT_THAT(checker.races(), SizeIs(1));
+}
+
+TEST_P(RaceCheckerTest, EachOfManyPartsIsRemembered) {
+  constexpr int kParts = 600;
+  const Tensor y = Zeros({kParts, 2}, GetParam());
+  Synchronize(GetParam());
+  const RaceChecker checker;
+  for (int i = 0; i < kParts; ++i) {
+    FillInPlace(Slice(y, 0, i, i + 1), 1, At(1));
+  }
+  const StreamGuard guard(other_);
+  std::size_t races = 0;
+  for (const int i : {0, 255, 256, 257, kParts - 1}) {
+    FillInPlace(Slice(y, 0, i, i + 1), 2, At(10 + i));
+    EXPECT_THAT(checker.races(), SizeIs(++races)) << i;
+  }
+}
+
+TEST_P(RaceCheckerTest, AnOldEventStillOrders) {
+  const RaceChecker checker;
+  const Tensor y = Square(x_, At(1));
+  const Event event = DefaultStream(GetParam()).Record();
+  for (int i = 0; i < 100'001; ++i) other_.Record();
+  other_.Wait(event);
+  const StreamGuard guard(other_);
+  Square(y, At(2));
+  EXPECT_THAT(checker.races(), IsEmpty());
+}
+
+// Events that the host knows to be over are forgotten, and no others.
+TEST_P(RaceCheckerTest, ManyEventsBetweenWaitsOfTheHostOrder) {
+  const RaceChecker checker;
+  for (int round = 0; round < 4; ++round) {
+    const Tensor y = Square(x_, At(1));
+    const Event event = DefaultStream(GetParam()).Record();
+    for (int i = 0; i < 1500; ++i) other_.Record();
+    if (round % 2 == 0) other_.Synchronize();
+    const StreamGuard guard(other_);
+    if (round == 3) {
+      Square(y, At(2));
+    } else {
+      other_.Wait(event);
+      Square(y, At(3));
+    }
+  }
+  EXPECT_THAT(checker.races(), SizeIs(1));
 }
 
 TEST_P(RaceCheckerTest, MemoryThatIsUsedAgainIsAnother) {

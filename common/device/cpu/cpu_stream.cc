@@ -24,7 +24,12 @@ constexpr std::int64_t kTurnNanos = 1'000'000;
 // The state behind an event of a CPU stream. See Event.
 class CpuEventState final : public EventState {
  public:
-  CpuEventState() : EventState(DeviceType::kCpu) {}
+  // ledger: of the stream that records it; null if it carries no failure.
+  explicit CpuEventState(std::shared_ptr<FailureLedger> ledger = nullptr)
+      : EventState(DeviceType::kCpu), ledger_(std::move(ledger)) {}
+
+  // Its number in the stream; set before the event is shown to anyone.
+  void set_number(std::uint64_t number) { number_ = number; }
 
   // Marks the point as reached. failure: null, or what poisons the event.
   void Complete(FailurePtr failure) {
@@ -43,6 +48,10 @@ class CpuEventState final : public EventState {
     completed_.Sleep(done);
   }
   FailurePtr failure() override { return failure_; }
+  void MarkReported() override {
+    std::int64_t skipped = 0;
+    ledger_->Take(number_ + 1, &skipped);
+  }
   double NanosSince(EventState& begin) override {
     return static_cast<double>(nanos_ -
                                static_cast<CpuEventState&>(begin).nanos_);
@@ -53,6 +62,8 @@ class CpuEventState final : public EventState {
   // should not keep a core that the awaited work could use.
   static constexpr std::int64_t kSpinNanos = 10'000;
 
+  const std::shared_ptr<FailureLedger> ledger_;
+  std::uint64_t number_ = 0;
   std::atomic<bool> done_{false};
   // Written once, before done_.
   FailurePtr failure_;
@@ -62,11 +73,20 @@ class CpuEventState final : public EventState {
 
 class Failures final : public FailureLedger {
  public:
-  explicit Failures(const TaskQueue& queue) : queue_(queue) {}
-  std::uint64_t pushed() const override { return queue_.pushed(); }
+  explicit Failures(const TaskQueue& queue) : queue_(&queue) {}
+  std::uint64_t pushed() const override {
+    return queue_ == nullptr ? pushed_at_end_ : queue_->pushed();
+  }
+  // The queue will be destroyed. Events of the stream may outlive it.
+  void EndStream() {
+    MutexLock lock(mutex_);
+    pushed_at_end_ = queue_->pushed();
+    queue_ = nullptr;
+  }
 
  private:
-  const TaskQueue& queue_;
+  const TaskQueue* queue_;
+  std::uint64_t pushed_at_end_ = 0;
 };
 
 }  // namespace
@@ -86,6 +106,7 @@ CpuStream::~CpuStream() {
   }
   queue_.Stop();
   worker_.join();
+  static_cast<Failures&>(*failures()).EndStream();
 }
 
 void CpuStream::Shutdown() {
@@ -102,10 +123,10 @@ std::int64_t CpuStream::QueuedOperations() {
 }
 
 std::shared_ptr<EventState> CpuStream::DoRecord() {
-  auto state = std::make_shared<CpuEventState>();
-  queue_.PushAlways(OpLabel("record"), [state](const FailurePtr& poison) {
-    state->Complete(poison);
-  });
+  auto state = std::make_shared<CpuEventState>(failures());
+  state->set_number(queue_.PushAlways(
+      OpLabel("record"),
+      [state](const FailurePtr& poison) { state->Complete(poison); }));
   return state;
 }
 

@@ -40,7 +40,7 @@ AllMemories& All() {
 // True if all queued work of the stream is done, or if it is null. With `wait`,
 // first waits for the work, where that is possible.
 bool IsIdle(Stream* stream, bool wait) {
-  if (stream == nullptr || stream->Query()) return true;
+  if (stream == nullptr || stream->QueuedOperations() == 0) return true;
   if (!wait) return false;
   try {
     stream->Record().state()->Block();
@@ -111,7 +111,7 @@ StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
   block->references_.store(1, std::memory_order_relaxed);
   StorageRef handle(block);
   if (internal::MemoryHasListeners()) {
-    Report(block->id_, static_cast<std::int64_t>(block->size));
+    Report(block->id_, block->data_, static_cast<std::int64_t>(block->size));
   }
   return handle;
 }
@@ -306,6 +306,7 @@ void DeviceMemory::EmptyCachesBeside() {
 void DeviceMemory::Return(MemoryBlock* block) noexcept {
   const auto size = static_cast<std::int64_t>(block->size);
   const std::uint64_t id = block->id_;
+  const void* const data = block->data_;
   const bool in_flight = !block->users_.empty();
   {
     std::lock_guard<SpinLock> lock(lock_);
@@ -317,7 +318,7 @@ void DeviceMemory::Return(MemoryBlock* block) noexcept {
     }
   }
   if (in_flight) SetInFlight(block);
-  if (internal::MemoryHasListeners()) Report(id, -size);
+  if (internal::MemoryHasListeners()) Report(id, data, -size);
 }
 
 void DeviceMemory::SetInFlight(MemoryBlock* block) noexcept {
@@ -418,11 +419,12 @@ void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
       FormatBytes(stats.allocated), FormatBytes(stats.in_flight), queued));
 }
 
-void DeviceMemory::Report(std::uint64_t storage, std::int64_t change) {
+void DeviceMemory::Report(std::uint64_t storage, const void* data,
+                          std::int64_t change) {
   const MemoryStats stats = Stats();
   internal::ReportMemory({device_, kind_ == Kind::kPinned, storage, change,
                           stats.allocated, stats.in_flight, stats.reserved,
-                          NowTicks()});
+                          NowTicks(), data});
 }
 
 MemoryStats DeviceMemory::Stats() {

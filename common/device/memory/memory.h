@@ -129,7 +129,7 @@ class DeviceMemory {
   void* RawAllocate(std::size_t bytes);
   void RawFree(void* data, std::size_t bytes);
   void EmptyCachesBeside();
-  void Report(std::uint64_t storage, std::int64_t change);
+  void Report(std::uint64_t storage, const void* data, std::int64_t change);
   // Calls f(index, stream) for each stream of this memory; null if it is
   // pinned.
   template <typename F>

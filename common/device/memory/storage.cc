@@ -20,7 +20,7 @@ void Storage::AddUser(Stream& stream) noexcept {
     users_.push_back({&stream, Event()});
   } catch (const std::bad_alloc&) {
     // A stream that has done all its work uses no memory.
-    while (!stream.Query()) std::this_thread::yield();
+    while (stream.QueuedOperations() > 0) std::this_thread::yield();
   }
 }
 

@@ -41,16 +41,6 @@ void TellUnlaunched(const internal::Listeners& listeners,
         /*stamps=*/nullptr});
 }
 
-// Garbage never looks like a result: the output of a failed operation cannot be
-// used as an input.
-void CheckReadable(const Primitive& primitive, const Tensor& input,
-                   SourceLocation at) {
-  const Storage& storage = *input.storage();
-  Stream* const writer = storage.writer();
-  if (writer == nullptr || !writer->ever_failed()) return;
-  ThrowIfFailed(*writer, storage.written_by(), primitive.name(), at);
-}
-
 void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const Tensor* first = nullptr;
   for (const Tensor* input : inputs) {
@@ -63,7 +53,6 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
           "device first",
           primitive.name(), first->device(), input->device());
     }
-    CheckReadable(primitive, *input, at);
   }
 }
 
@@ -71,6 +60,12 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
 void Launch(const internal::Listeners& listeners, const Primitive& primitive,
             Stream& stream, Inputs inputs, const Tensor& output, bool in_place,
             SourceLocation at, std::int64_t host_begin) {
+  const auto check_inputs = [&] {
+    for (const Tensor* input : inputs) {
+      CheckReadable(*input, stream, primitive.name(), at);
+    }
+  };
+  check_inputs();
   OpLabel label(primitive.name(), at, internal::op_context.requested_by);
   for (const Tensor* input : inputs) {
     label.AddInput({input->shape().data(), input->shape().size()});
@@ -82,7 +77,7 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
   output.storage()->RecordStream(stream);
   // Checked again: between the first check and the launch an input may have
   // failed, and another thread's Synchronize may have reported that.
-  for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);
+  check_inputs();
   output.storage()->MarkWritten(stream, number);
   // After MarkWritten: if this throws, the output is known to have failed.
   if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
@@ -240,9 +235,12 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
   CheckDefined(primitive.name(), target, at);
   const ValueSpec spec = Infer(primitive, inputs, at);
   CheckTarget(primitive, spec, inputs, target, at);
+  Stream& stream = CurrentStream(spec.device);
   // Memory has one last writer. If that failed, writing to a part must not
   // make the rest look computed.
-  if (!CoversItsMemory(target)) CheckReadable(primitive, target, at);
+  if (!CoversItsMemory(target)) {
+    CheckReadable(target, stream, primitive.name(), at);
+  }
   absl::InlinedVector<const Tensor*, 2> operands(inputs.begin(), inputs.end());
   absl::InlinedVector<Tensor, 2> copies;
   copies.reserve(inputs.size());  // the operands point into it
@@ -253,8 +251,8 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
     if (!copy.defined()) continue;
     operands[i] = &copies.emplace_back(std::move(copy));
   }
-  Launch(listeners, primitive, CurrentStream(spec.device), operands, target,
-         /*in_place=*/true, at, host_begin);
+  Launch(listeners, primitive, stream, operands, target, /*in_place=*/true, at,
+         host_begin);
 }
 
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,

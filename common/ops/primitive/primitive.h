@@ -16,8 +16,8 @@
 //
 // Errors: the call throws std::invalid_argument, naming the operation, for
 // invalid shapes, dtypes and devices, and AsyncError for an input that a failed
-// operation should have written. Errors on the device surface in a later wait
-// and name the line `at`.
+// operation should have written, once that failure has been reported (Stream).
+// Errors on the device surface in a later wait and name the line `at`.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_PRIMITIVE_H_
 #define D2L_COMMON_OPS_PRIMITIVE_PRIMITIVE_H_
@@ -189,6 +189,17 @@ decltype(auto) WithLine(SourceLocation at, const F& check) {
 
 // Throws std::invalid_argument, naming the operation and the line.
 void CheckDefined(const char* operation, const Tensor& x, SourceLocation at);
+
+// Garbage never looks like a result: before and after enqueueing work on
+// `stream` that uses the values of x, calls CheckResult for what wrote them.
+inline void CheckReadable(const Tensor& x, Stream& stream,
+                          const char* operation, SourceLocation at) {
+  const Storage& storage = *x.storage();
+  Stream* const writer = storage.writer();
+  if (writer == nullptr || !writer->ever_failed()) return;
+  CheckResult(*writer, storage.written_by(), stream, operation, at);
+}
+
 // Throws std::invalid_argument if x is neither float32 nor float64.
 void CheckFloatingPoint(const char* operation, const Tensor& x);
 // Throws std::invalid_argument if the number of inputs differs.

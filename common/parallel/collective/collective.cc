@@ -82,11 +82,9 @@ void CheckReplicas(const char* name, Replicas replicas, SourceLocation at) {
           x.device().ToString()));
     }
   }
-  // The call itself throws a failure that is known already (Apply).
+  // The streams for communication wait for the current ones.
   for (const Tensor& x : replicas) {
-    Stream* const writer = x.storage()->writer();
-    if (writer == nullptr || !writer->ever_failed()) continue;
-    ThrowIfFailed(*writer, x.storage()->written_by(), name, at);
+    CheckReadable(x, CurrentStream(x.device()), name, at);
   }
 }
 

@@ -25,8 +25,8 @@
 //
 // Errors: wrong arguments throw std::invalid_argument. If the work that
 // computes one of the tensors fails, reading any device's result throws the
-// AsyncError of that work. The call itself throws it if the failure is known by
-// then. After another exception the tensors hold garbage.
+// AsyncError of that work. The call itself throws it if that failure has been
+// reported (stream.h). After another exception the tensors hold garbage.
 //
 // Thread-safe. The memory is kept until the work is done; do not write to the
 // tensors between AllReduceAsync and Wait.

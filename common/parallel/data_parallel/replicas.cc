@@ -83,9 +83,7 @@ void ModuleReplicas::Remember() {
 void ModuleReplicas::CheckValues(SourceLocation at) const {
   for (const Replica& replica : replicas_) {
     for (const Tensor& x : replica.state) {
-      Stream* const writer = x.storage()->writer();
-      if (writer == nullptr || !writer->ever_failed()) continue;
-      ThrowIfFailed(*writer, x.storage()->written_by(), "DataParallel", at);
+      CheckReadable(x, CurrentStream(replica.device), "DataParallel", at);
     }
   }
 }

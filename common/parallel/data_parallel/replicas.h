@@ -56,7 +56,8 @@ class ModuleReplicas {
   void CopyFirst(SourceLocation at);
   // The replicas are equal now.
   void Remember();
-  // Throws AsyncError if a value is known to have failed.
+  // Throws AsyncError if a value has failed and that has been reported; until
+  // then the device skips what uses it.
   void CheckValues(SourceLocation at) const;
   // Makes all values fail with the error.
   void Fail(const std::exception_ptr& error, SourceLocation at);

@@ -493,8 +493,9 @@ TEST_F(CudaStreamTest, TheQueueTellsOfAFailureWithoutAnybodyWaiting) {
   const std::uint64_t bad = LaunchBad(*stream);
   for (int i = 0; i < 20; ++i) Launch(*stream);
   EXPECT_TRUE(stream->ever_failed());
-  EXPECT_THROW(ThrowIfFailed(*stream, bad, "add", {}), AsyncError);
+  EXPECT_TRUE(stream->IsUnreported(bad));
   EXPECT_THROW(stream->Synchronize(), AsyncError);
+  EXPECT_THROW(CheckResult(*stream, bad, *stream, "add", {}), AsyncError);
 }
 
 // ---- Poison that passes through events.

@@ -254,6 +254,7 @@ void StreamLog::Drop() {
 }
 
 std::uint64_t StreamLog::Restart() {
+  if (records_ == nullptr) return pushed();  // the stream is gone
   // All operations that used the other record are done.
   record_ = 1 - record_;
   __atomic_store_n(&records_[record_].claimed_by, 0ull, __ATOMIC_RELEASE);
@@ -293,6 +294,11 @@ FailurePtr CudaEventState::failure() {
   // The operation is done, even if its stream has not noticed that yet.
   log_->Resolve(number_ + 1);
   return log_->FailureOf(number_);
+}
+
+void CudaEventState::MarkReported() {
+  std::int64_t skipped = 0;
+  log_->Take(number_ + 1, &skipped);
 }
 
 double CudaEventState::NanosSince(EventState& begin_state) {

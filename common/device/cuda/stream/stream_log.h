@@ -207,6 +207,7 @@ class CudaEventState final : public EventState {
   bool Query() override;
   void Block() override;
   FailurePtr failure() override;
+  void MarkReported() override;
   // By the GPU's clock. NaN if CUDA cannot be called any more. Throws
   // std::invalid_argument if the events are of two GPUs.
   double NanosSince(EventState& begin) override;
