@@ -80,14 +80,15 @@ std::vector<const LessonRun*> LessonRuns();
 void ExpectRightResults(const LessonRun& run);
 
 // The cells are in order, with the listed ids and numbers of claims and
-// figures; a claim that was not asked counts (Cell::NotAsked). Every cell asks a
-// question that has two to four choices. Every claim has evidence and, unless it HOLDS, a reason; every figure of a cell has its
-// own name, every interval contains its median, every time is positive and
-// names the kind of device it was measured on.
+// figures; a claim that was not asked counts (Cell::NotAsked). Every cell asks
+// a question that has two to four choices. Every claim has evidence and, unless
+// it HOLDS, a reason; every figure of a cell has its own name, every interval
+// contains its median, every time is positive and names the kind of device it
+// was measured on.
 void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run);
 
-// Wherever a claim's reason, whatever the verdict, says how figures compare, the
-// figures do.
+// Wherever a claim's reason, whatever the verdict, says how figures compare,
+// the figures do.
 void ExpectReasonsBorneOut(const LessonRun& run);
 
 // Every cell's code is marked, and short enough to read: 55 lines in all its
