@@ -20,13 +20,25 @@ const LessonRun& OnOneDevice() {
   return RunLesson(Tested(), {"--devices=cpu:0"});
 }
 
+// All claims, of which the output shows two for each cell.
+std::string Claims() {
+  std::string claims;
+  for (const auto& cell : OnOneDevice().json["cells"]) {
+    for (const auto& claim : cell["claims"]) {
+      claims += claim["verdict"].get<std::string>() + "  " +
+                claim["meaning"].get<std::string>() + "\n";
+    }
+  }
+  return claims;
+}
+
 TEST(Lesson, CompilersLeaveTheConstantOfTheText) {
   const std::string& output = OnOneDevice().output;
   EXPECT_THAT(output, HasSubstr("return fancy_func(1, 2, 3, 4); }\n"
                                 "Output:  10\n"));
   EXPECT_THAT(output, ContainsRegex("-O2:     .*10.*;.*\n"));
   EXPECT_THAT(output, ContainsRegex("HOLDS  -O2 leaves [0-9]+ instructions"));
-  EXPECT_THAT(output, HasSubstr("HOLDS  The passes leave 0 of the traced"));
+  EXPECT_THAT(Claims(), HasSubstr("HOLDS  The passes leave 0 of the traced"));
 }
 
 TEST(Lesson, TheCompiledProgramKeepsNeitherENorF) {
@@ -38,7 +50,7 @@ TEST(Lesson, RefusesAReadAndFreezesAFlag) {
   const std::string& output = OnOneDevice().output;
   EXPECT_THAT(output, HasSubstr("HOLDS  Of three calls 1 printed"));
   EXPECT_THAT(output, HasSubstr("HOLDS  A read in Forward was refused"));
-  EXPECT_THAT(output, HasSubstr("HOLDS  A changed flag changes 0 of 2"));
+  EXPECT_THAT(Claims(), HasSubstr("HOLDS  A changed flag changes 0 of 2"));
   EXPECT_THAT(output,
               ContainsRegex("chapters/hybrid_programming/networks.cc:"));
 }
