@@ -390,7 +390,7 @@ Figure CallsToPay(Cell& cell, const Phrase& label, double cost, int calls,
 // to the time of tracing, *why to the costs in words.
 Figure NetworkPays(Cell& cell, Device device, std::int64_t width,
                    Figure* compiling, std::string* why) {
-  const int n = cell.BySize(20, 1000, 1000);
+  const int n = cell.BySize(50, 1000, 1000);
   const Tensor x = Randn({1, width}, device);
   nn::Hybrid net = CompiledMlp(width, device);
   const Timings t = cell.TimeInterleaved(

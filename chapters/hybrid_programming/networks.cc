@@ -131,7 +131,7 @@ void JudgeNetwork(Cell& cell, const Timings& t, int operations, int calls) {
 // chapters/hybrid_programming/lesson.cc.
 void HybridizeMlp(Cell& cell) {
   const Device device = TryGpu();
-  const int n = cell.BySize(20, 1000, 1000), width = 512;
+  const int n = cell.BySize(50, 1000, 1000), width = 512;
   const Tensor x = Randn({1, width}, device), one = Ones({1, 2}, device);
   nn::Hybrid net = CompiledMlp(width, device);
   nn::Module& eager = net.module();
@@ -167,7 +167,7 @@ D2L_CELL("d2l/hybridize-mlp", HybridizeMlp);
 // %% d2l/width-sweep, measured
 void WidthSweep(Cell& cell) {
   const Device device = TryGpu();
-  const int n = cell.BySize(20, 1000, 1000);
+  const int n = cell.BySize(50, 1000, 1000);
   std::cout << Say("  width  statements    compiled    products   gain\n");
   std::vector<Figure> gains;
   Judgement narrowest;
