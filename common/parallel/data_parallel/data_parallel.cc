@@ -213,7 +213,6 @@ void DataParallel::Follow(SourceLocation at) {
     Settle(at);
     replicas_.CopyFirst(at);
     if (momentum) shards_.CopyMomentum(at);
-    shards_.DropFailedMomentum();
     replicas_.Remember();
   }
   shards_.Hide();
@@ -226,6 +225,12 @@ void DataParallel::Settle(SourceLocation at) {
     } catch (const AsyncError&) {  // NOLINT(bugprone-empty-catch)
       // Reading what failed throws it again.
     }
+  }
+  for (const std::vector<Event>& ends : in_flight_) {
+    const bool failed =
+        std::any_of(ends.begin(), ends.end(),
+                    [](const Event& end) { return end.failure() != nullptr; });
+    if (failed) shards_.DropMomentum();
   }
   in_flight_.clear();
   buckets_.Release();
@@ -240,10 +245,7 @@ void DataParallel::FailEverywhere(SourceLocation at) {
 }
 
 nn::SGD& DataParallel::sgd(SourceLocation at) {
-  if (!settled_) {
-    Settle(at);
-    shards_.DropFailedMomentum();
-  }
+  if (!settled_) Settle(at);
   return shards_.Show(at);
 }
 

@@ -48,12 +48,15 @@
 // Forward. The module's tensors must stay: calls throw std::invalid_argument
 // after one was moved or replaced.
 //
-// Failures, with and without shards: if a device cannot compute its part of a
-// step, no device gets the sum. Waiting for any of them throws AsyncError with
-// the line of the operation that failed, and the step's results, the parameters
-// and the momentum are lost on all devices. To continue, wait for the devices
-// (Synchronize), then load the parameters and buffers. Momentum that is not
-// loaded, too, begins anew, as before the first step.
+// Failures, with and without shards: if a device cannot compute its part of the
+// sum, no device gets the sum, and waiting for any of them throws AsyncError
+// with the line of the operation that failed. If an update fails, the replicas
+// are no longer the same. In any case the step's results, the parameters, the
+// buffers and the momentum are lost. To continue, wait for the devices
+// (Synchronize, for each), then load the parameters and buffers. Momentum that
+// is not loaded, too, begins anew, as before the first step. When the failure
+// becomes known makes no difference: Step throws none that is still to be
+// reported (stream.h), except by its wait for the step before the last.
 //
 // Ownership: it owns the module and its replicas. Thread-safety: none. Errors:
 // std::invalid_argument for devices that are not in the table or repeated, and
@@ -162,8 +165,8 @@ class DataParallel : public nn::Module {
  private:
   // Gives the replicas what was written to the module and shown by sgd().
   void Follow(SourceLocation at);
-  // Waits for the devices. What has failed is known then, and their streams run
-  // again.
+  // Waits for the devices, whose streams run again then. Drops the momentum if
+  // a step has failed.
   void Settle(SourceLocation at);
   void WaitForRoom(SourceLocation at);
   // Makes the step that throws the exception being handled fail on all devices.

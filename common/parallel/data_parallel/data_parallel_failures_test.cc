@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <random>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"
+#include "common/parallel/collective/collective.h"
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/data_parallel/data_parallel_testing.h"
 #include "gmock/gmock.h"
@@ -36,6 +39,27 @@ class WaitForEach final : public OpListener {
   void OnOp(const OpRecord& record) override {
     if (record.stream != nullptr) record.stream->WaitFor(record.number);
   }
+};
+
+// Makes the device fail behind the operation of this number, of those that are
+// requested while this listens.
+class FailBehind final : public OpListener {
+ public:
+  // where: the stream that fails; null for the operation's.
+  FailBehind(int operation, Stream* where)
+      : operation_(operation), where_(where) {}
+
+  void OnOp(const OpRecord& record) override {
+    if (record.stream == nullptr || count++ != operation_) return;
+    Stream& stream = where_ == nullptr ? *record.stream : *where_;
+    stream.HostCallback([] { throw std::runtime_error("as the test wants"); });
+  }
+
+  int count = 0;
+
+ private:
+  const int operation_;
+  Stream* const where_;
 };
 
 // The message of the error that `f` throws.
@@ -206,6 +230,87 @@ TEST_P(FailuresTest, TakeRunningStatisticsAlong) {
   Steps(net, 1, 3);
   Steps(unbroken, 1, 3);
   ExpectSame(net, unbroken);
+}
+
+// In the forward pass, the backward pass, the sums and the update, on any
+// device, of random networks.
+TEST_P(FailuresTest, BehindAnyOperationAreCuredByLoading) {
+  const auto& [shard, known_early] = GetParam();
+  std::mt19937 random(31);
+  const auto below = [&](int n) { return static_cast<int>(random() % n); };
+  for (int round = 0; round < 24; ++round) {
+    SCOPED_TRACE(round);
+    ManualSeed(round);
+    const bool images = below(2) == 0;
+    nn::Sequential layers;
+    int width = 7;
+    if (images) {
+      layers.Append(nn::BatchNorm2d(1, 1e-5, 0.1, First()));
+      layers.Append(nn::Flatten());
+      width = 25;
+    }
+    for (int depth = below(3); depth > 0; --depth) {
+      const int next = 1 + below(20);
+      layers.Append(nn::Linear(width, next, below(2) == 0, First()));
+      layers.Append(nn::ReLU());
+      width = next;
+    }
+    layers.Append(nn::Linear(width, kClasses, true, First()));
+    for (TestBatch& batch : batches_) {
+      batch.x = images ? Randn({kSamples, 1, 5, 5}, First())
+                       : Randn({kSamples, 7}, First());
+    }
+    DataParallelOptions options = WithBuckets(100 + below(900), below(2) == 0);
+    options.shard = shard;
+    const int before = below(3);
+    const auto whole = nn::Clone(layers, First());
+    const auto counts = [&] {
+      DataParallel net(nn::Clone(*whole, First()), ids_, options);
+      Steps(net, 0, before);
+      FailBehind never(-1, nullptr);
+      const ScopedOpListener listen(&never);
+      Steps(net, before, before + 1);
+      return never.count;
+    }();
+
+    DataParallel net(nn::Clone(*whole, First()), ids_, options);
+    Steps(net, 0, before);
+    const auto saved = nn::Clone(net.module(), First());
+    std::vector<Tensor> momentum;
+    for (const Tensor& v : net.sgd().momentum_buffers()) {
+      momentum.push_back(v.defined() ? Clone(v) : Tensor());
+    }
+    {
+      // The sums are behind the forward pass, which is a part of the first
+      // half.
+      const bool in_sums = below(3) == 0;
+      Stream& sums = CommunicationStream(net.devices()[below(3)]);
+      FailBehind fail(below(in_sums ? counts / 4 : counts),
+                      in_sums ? &sums : nullptr);
+      const ScopedOpListener listen(&fail);
+      WaitForEach waits;
+      std::optional<ScopedOpListener> wait;
+      if (known_early) wait.emplace(&waits);
+      Steps(net, before, before + 1);  // throws nothing
+    }
+    int failed = 0;
+    for (const Device device : net.devices()) {
+      failed += AsyncErrorOf([&] { Synchronize(device); }) != "nothing thrown";
+    }
+    EXPECT_GT(failed, 0);
+    LoadState(*saved, net);
+    const bool loads_momentum = below(2) == 0;
+    DataParallel unbroken(nn::Clone(*saved, First()), ids_, options);
+    for (std::size_t i = 0; i < momentum.size() && loads_momentum; ++i) {
+      if (!momentum[i].defined()) continue;
+      net.sgd().momentum_buffers()[i] = Clone(momentum[i]);
+      unbroken.sgd().momentum_buffers()[i] = Clone(momentum[i]);
+    }
+    Steps(net, 1, 4);
+    Steps(unbroken, 1, 4);
+    ExpectSame(net, unbroken);
+    for (const Device device : net.devices()) Synchronize(device);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -14,18 +14,6 @@
 #include "common/parallel/collective/schedule.h"
 
 namespace d2l {
-namespace {
-
-// False if x is undefined, or if the operation that writes it is known to have
-// failed.
-bool IsGood(const Tensor& x) {
-  if (!x.defined()) return false;
-  Stream* const writer = x.storage()->writer();
-  return writer == nullptr ||
-         writer->FailureOf(x.storage()->written_by()) == nullptr;
-}
-
-}  // namespace
 
 Shards::Shards(Shard kind, ModuleReplicas* replicas, Buckets* buckets,
                const Communicator& all)
@@ -196,7 +184,7 @@ void Shards::CopyMomentum(SourceLocation at) {
     std::vector<Tensor>& copies = parts_[d].sgd.momentum_buffers();
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const Piece& piece = parts_[d].pieces[i];
-      if (!IsGood(whole[i])) {
+      if (!whole[i].defined()) {
         copies[i] = Tensor();
       } else if (sharded() || d > 0) {
         copies[i] =
@@ -205,17 +193,6 @@ void Shards::CopyMomentum(SourceLocation at) {
                /*non_blocking=*/true, at);
       }
     }
-  }
-}
-
-void Shards::DropFailedMomentum() {
-  for (std::size_t i = 0; i < replicas_[0].parameters.size(); ++i) {
-    if (std::all_of(parts_.begin(), parts_.end(), [i](Part& part) {
-          return IsGood(part.sgd.momentum_buffers()[i]);
-        })) {
-      continue;
-    }
-    for (Part& part : parts_) part.sgd.momentum_buffers()[i] = Tensor();
   }
 }
 

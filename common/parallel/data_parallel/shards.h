@@ -61,9 +61,7 @@ class Shards {
   // Whether the momentum was written since it was shown.
   bool MomentumWritten() const;
   void CopyMomentum(SourceLocation at);
-  // Momentum that failed on a device is missing on all, as before the first
-  // step.
-  void DropFailedMomentum();
+  // As before the first step.
   void DropMomentum();
   // Bytes of momentum on a device.
   std::int64_t momentum_bytes(std::size_t device);
