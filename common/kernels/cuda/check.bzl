@@ -4,6 +4,8 @@ EMULATION_COPTS = [
     "-xc++",  # .cu
     "-fno-strict-aliasing",  # vectors of elements, as in CUDA
     "-Wno-unknown-pragmas",  # unroll
+    "-isystem",  # CUDA's headers by name: some are empty, some say what to use
+    "common/kernels/cuda/fake/include",
 
     # A thread loads the elements that it has, and stores the results of these alone.
     "-Wno-maybe-uninitialized",
