@@ -9,6 +9,7 @@
 #include "common/base/console/language.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/device/memory/storage.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
@@ -65,6 +66,11 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
                    "before y + 1",
                    "y + 1 was enqueued before the Wait: "
                    "only what comes behind the Wait waits."});
+  }
+  if (n > 0 && z.defined() && z.storage()->writer() != &second) {
+    judging.Wrong({input, "y + 1 on the first stream", "on the second stream",
+                   "The result has to come from the second stream: where y is "
+                   "made, the second one has no work of its own."});
   }
   if (!checker.races().empty()) {
     judging.Wrong(
