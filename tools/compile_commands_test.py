@@ -53,6 +53,16 @@ class CompileCommands(unittest.TestCase):
         self.assertFalse(os.path.exists(self.root + "/compile_commands.json"))
         self.assertIn("//common is not a flag", self.run_script("//common").stderr)
 
+    def test_knows_an_exercise_by_the_file_that_is_edited(self):
+        os.makedirs(self.root + "/x/exercises")
+        with open(self.root + "/x/exercises/a.cu", "w"):
+            pass
+        copy = "bazel-out/k8-opt/bin/x/exercises/emulated/a.cu"
+        entry, = compile_commands.commands(
+            {"actions": [{"arguments": ["gcc", "-xc++", "-c", copy]}]}, self.root, "/external/")
+        self.assertEqual(entry["file"], "x/exercises/a.cu")
+        self.assertEqual(entry["arguments"], ["gcc", "-xc++", "-c", "x/exercises/a.cu"])
+
     def test_writes_each_source_once(self):
         with open(self.root + "/a.cc", "w"):
             pass

@@ -1,7 +1,7 @@
 """d2l_exercises: the targets of a chapter's exercises."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
-load("//common/kernels/cuda:check.bzl", "CHECKABLE", "CHECK_COPTS", "EMULATION_COPTS")
+load("//common/kernels/cuda:check.bzl", "CHECKABLE", "CHECK_COPTS", "EMULATION_COPTS", "emulated_source")
 load("//third_party:cuda.bzl", "cuda_library", "if_cuda")
 
 # The includes of most exercises and judges.
@@ -28,6 +28,9 @@ _COPTS = [
     "-Wno-unused-variable",
 ]
 
+# A learner's assert holds in every build.
+_KERNEL_COPTS = _COPTS + EMULATION_COPTS + CHECK_COPTS + ["-UNDEBUG"]
+
 _KERNEL_DEPS = [
     "//common/exercise:kernels",
     "//common/kernels/cuda:check_hooks",
@@ -48,7 +51,16 @@ def _for_gpu(name, src):
 
 def _exercise(name, suffix, deps, copts, compatible_with):
     own_on_gpu, solution_on_gpu = [], []
+    src, quoted = name + suffix, []
     if suffix == ".cu":
+        src = "emulated/" + src
+        emulated_source(name + "_emulated", name + suffix, src)
+        cc_library(
+            name = name + "_source",
+            # The compiler quotes lines of it.
+            textual_hdrs = [name + suffix],
+        )
+        quoted = [":%s_source" % name]
         own_on_gpu = _for_gpu(name + "_for_gpu", name + suffix)
         solution_on_gpu = _for_gpu(name + "_solution_for_gpu", "solutions/" + name + suffix)
     native.genrule(
@@ -69,11 +81,11 @@ def _exercise(name, suffix, deps, copts, compatible_with):
     )
     cc_binary(
         name = name,
-        srcs = [name + suffix],
+        srcs = [src],
         copts = copts,
         tags = ["manual"],
         target_compatible_with = compatible_with,
-        deps = deps + [
+        deps = deps + quoted + [
             ":%s_judge" % name,
             "//common/exercise:exercise_main",
         ] + own_on_gpu,
@@ -126,7 +138,6 @@ def d2l_exercises(name, exercises, kernels = []):
         _exercise(exercise, ".cc", _DEPS + deps, _COPTS, [])
     _exercises_test(name + "_test", exercises)
     for exercise in kernels:
-        copts = _COPTS + EMULATION_COPTS + CHECK_COPTS
-        _exercise(exercise, ".cu", _DEPS + _KERNEL_DEPS, copts, CHECKABLE)
+        _exercise(exercise, ".cu", _DEPS + _KERNEL_DEPS, _KERNEL_COPTS, CHECKABLE)
     if kernels:
         _exercises_test("kernels_test", kernels, CHECKABLE)

@@ -65,8 +65,9 @@ std::string Describe(const std::exception& thrown) {
                       Wrap(thrown.what(), "  "));
 }
 
-// NaN is close to nothing, an infinity to itself only.
+// NaN is close to NaN only, an infinity to itself only.
 bool Close(float got, float expected, double tolerance) {
+  if (std::isnan(expected)) return std::isnan(got);
   if (std::isinf(expected)) return got == expected;
   return std::abs(double{got} - expected) <=
          tolerance * std::max(1.0, std::abs(double{expected}));

@@ -68,7 +68,8 @@ struct RaceAgainst {
 };
 
 // Whether both have the same size and |got - expected| <= tolerance * max(1,
-// |expected|) for each number. An infinity is close to itself only.
+// |expected|) for each number. An infinity, and NaN, are close to themselves
+// only.
 bool AllClose(const std::vector<float>& got, const std::vector<float>& expected,
               double tolerance);
 

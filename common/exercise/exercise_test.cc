@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -191,6 +193,8 @@ TEST(ExpectClose, ComparesNumbers) {
   EXPECT_EQ(Compare({}, {}), "RIGHT\n");
   EXPECT_EQ(Compare({0.005f, 100.9f}, {0, 100}), "RIGHT\n");
   EXPECT_EQ(Compare({INFINITY, -INFINITY}, {INFINITY, -INFINITY}), "RIGHT\n");
+  EXPECT_EQ(Compare({NAN}, {NAN}), "RIGHT\n");
+  EXPECT_THAT(Compare({1}, {NAN}), HasSubstr("1 at index 0"));
   EXPECT_THAT(Compare({5}, {INFINITY}), HasSubstr("5 at index 0"));
   EXPECT_THAT(Compare({INFINITY}, {-INFINITY}), HasSubstr("inf at index 0"));
   EXPECT_THAT(Compare({0, 102}, {0, 100}), HasSubstr("102 at index 1"));
@@ -212,6 +216,70 @@ TEST(RandomNumbers, AreOfBothSignsAndManySizes) {
   }
   EXPECT_EQ(numbers, RandomNumbers(1000, 1));
   EXPECT_NE(numbers, RandomNumbers(1000, 2));
+}
+
+TEST(RandomNumbers, AreOfEveryKind) {
+  for (const NumberKind kind : kNumberKinds) {
+    for (const std::size_t count : {0, 1, 2, 100}) {
+      const std::vector<float> numbers = RandomNumbers(count, 3, kind);
+      ASSERT_EQ(numbers.size(), count);
+      bool nan = false, infinity = false, huge = false, positive = false;
+      for (const float number : numbers) {
+        nan = nan || std::isnan(number);
+        infinity = infinity || std::isinf(number);
+        huge = huge || std::abs(number) > 1e27f;
+        positive = positive || number > 0;
+      }
+      const bool has_place = count > 1;
+      if (count == 100) {
+        EXPECT_EQ(positive, kind != NumberKind::kNegative);
+      }
+      EXPECT_EQ(nan, kind == NumberKind::kWithNan && has_place);
+      EXPECT_EQ(infinity, count > 0 && (kind == NumberKind::kWithNan ||
+                                        kind == NumberKind::kWithInfinity));
+      if (kind == NumberKind::kHuge) {
+        EXPECT_EQ(huge, count > 0);
+      }
+      if (kind == NumberKind::kFirstFarBelow && count > 0) {
+        EXPECT_EQ(numbers[0], -1000);
+      }
+    }
+  }
+}
+
+TEST(DrawnNumbers, AreOthersEachTime) {
+  const std::vector<float> numbers = DrawnNumbers();
+  ASSERT_EQ(numbers.size(), 4u);
+  EXPECT_LT(numbers[0], 0);
+  EXPECT_EQ(numbers[2], 0);
+  EXPECT_GT(numbers[3], 999);
+  EXPECT_NE(numbers, DrawnNumbers());
+  for (int i = 0; i < 100; ++i) {
+    const double drawn = Drawn(2, 3);
+    EXPECT_GE(drawn, 2);
+    EXPECT_LE(drawn, 3);
+  }
+}
+
+// Keeps the compiler from leaving the allocation out.
+volatile char* sink;
+
+TEST(Allocations, CountsWhatIsAllocatedAndKept) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer has its own operator new";
+#endif
+  const Allocations none;
+  EXPECT_EQ(none.count(), 0);
+  EXPECT_LT(none.kept_bytes(), 1000);
+  {
+    const std::vector<char> vector(1 << 20);
+    sink = const_cast<char*>(vector.data());
+    EXPECT_EQ(none.count(), 1);
+  }
+  EXPECT_LT(none.kept_bytes(), 1000);
+  sink = static_cast<char*>(std::malloc(1 << 20));
+  EXPECT_GE(none.kept_bytes(), 1 << 20);
+  std::free(const_cast<char*>(sink));
 }
 
 TEST(Requests, CountsOperationsReadsWaitsAndCopies) {

@@ -14,12 +14,16 @@
 #define D2L_COMMON_EXERCISE_GPU_RUN_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace d2l {
+
+// The bytes of a launch's `extern __shared__` arrays.
+inline constexpr std::size_t kDynamicShared = 16 << 10;
 
 struct GpuRun {
   struct Array {

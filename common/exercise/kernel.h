@@ -8,11 +8,18 @@
 //     KernelIsNotDone();
 //   }
 //   D2L_ANSWER("double", Double);
+//
+// A launch gives kDynamicShared bytes to `extern __shared__` arrays.
 
 #ifndef D2L_COMMON_EXERCISE_KERNEL_H_
 #define D2L_COMMON_EXERCISE_KERNEL_H_
 
+#include <cassert>
+#include <cfloat>
+#include <climits>
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
 
 #include "common/exercise/answer.h"
 #include "common/exercise/gpu_run.h"
@@ -23,6 +30,8 @@ namespace d2l {
 // Marks a kernel that has not been written yet. A kernel cannot throw.
 #ifndef __CUDACC__
 void KernelIsNotDone();
+// Prints once, though the check of kernels runs a grid three times.
+int printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
 #else
 __device__ inline void KernelIsNotDone() {}
 

@@ -1,8 +1,10 @@
 #include "common/exercise/kernel_run.h"
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -129,6 +131,14 @@ Explained Explain(const Finding& f) {
           "On a GPU the block may hang here. Take the barrier out of the "
           "branch, and let no thread return before it.",
           Line(Say("waits"), Quoted(f.at))};
+    case FindingKind::kTwoBarriers:
+      return {
+          Say("threads of block %d wait at two different barriers", f.at.block),
+          Say("__syncthreads() where every thread of the block passes"),
+          "A barrier waits for the whole block, at one place of the kernel. "
+          "Take it out of the branches, and put it behind them.",
+          Line(Say("waits"), Quoted(f.before)) +
+              Line(Say("waits"), Quoted(f.at))};
     case FindingKind::kStrandedLane:
       return {Say("a lane of block %d waits for others of its warp that do not "
                   "come",
@@ -137,6 +147,22 @@ Explained Explain(const Finding& f) {
               "A shuffle needs all 32 lanes, also those that have no element "
               "of their own.",
               Line(Say("waits"), Quoted(f.at))};
+    case FindingKind::kOutsideMask:
+      return {Say("thread %d of block %d is not in the mask that it gives",
+                  f.at.thread, f.at.block),
+              Say("a mask with the bit of each lane that comes"),
+              "The mask names the lanes that take part, a bit for each: "
+              "0xffffffff is the whole warp.",
+              Line("", Quoted(f.at))};
+    case FindingKind::kDifferentMasks:
+      return {Say("lanes of block %d wait for each other with different masks "
+                  "or words",
+                  f.at.block),
+              Say("one mask, the same for all lanes that it names"),
+              "Each lane that a mask names has to call the same function with "
+              "the same mask.",
+              Line(Say("waits"), Quoted(f.before)) +
+                  Line(Say("waits"), Quoted(f.at))};
     case FindingKind::kUninitialised:
       return {Say("thread %d of block %d reads a word of shared memory that "
                   "nobody wrote",
@@ -171,6 +197,15 @@ Explained Explain(const Finding& f) {
 }  // namespace
 
 void KernelIsNotDone() { not_done = true; }
+
+int printf(const char* format, ...) {
+  if (kernels::cuda::IsRepeated()) return 0;
+  std::va_list arguments;
+  va_start(arguments, format);
+  const int printed = std::vprintf(format, arguments);
+  va_end(arguments);
+  return printed;
+}
 
 void KernelRun::LaunchGrid(const void* kernel,
                            const kernels::cuda::Grid& grid) {
@@ -239,10 +274,11 @@ void KernelRun::ExpectRight(const std::vector<float>& got,
   // without which there are races; a race, in which a word is read before it is
   // written.
   constexpr FindingKind kOrder[] = {
-      FindingKind::kOutOfBounds, FindingKind::kMisaligned,
-      FindingKind::kBarrier,     FindingKind::kStrandedLane,
-      FindingKind::kRace,        FindingKind::kUninitialised,
-      FindingKind::kOrder};
+      FindingKind::kOutOfBounds,   FindingKind::kMisaligned,
+      FindingKind::kBarrier,       FindingKind::kTwoBarriers,
+      FindingKind::kOutsideMask,   FindingKind::kDifferentMasks,
+      FindingKind::kStrandedLane,  FindingKind::kRace,
+      FindingKind::kUninitialised, FindingKind::kOrder};
   for (const FindingKind kind : kOrder) {
     for (const Finding& finding : report_.findings) {
       if (finding.kind == kind) WrongBy(finding, right, advice);
@@ -318,6 +354,16 @@ void KernelRun::ExpectNoConflicts(
            repeats),
        "0", look(repeats),
        Line(Kind(*worst), Quoted(worst->at)) + DrawBanks(*worst)});
+}
+
+void KernelRun::ExpectShortThreads(std::int64_t accesses,
+                                   const std::string& look) const {
+  if (report_.longest_thread <= accesses) return;
+  judging_.Wrong({input_,
+                  Say("the right values, with %d accesses to memory by one "
+                      "thread, one after the other",
+                      report_.longest_thread),
+                  Say("%d at most", accesses), look});
 }
 
 std::int64_t KernelRun::GlobalAccesses(bool writes) const {

@@ -57,7 +57,7 @@ class KernelRun {
                  {AsArgument(static_cast<P>(args))...});
     }
     LaunchGrid(reinterpret_cast<const void*>(kernel),
-               {blocks, threads, [=] { kernel(args...); }});
+               {blocks, threads, [=] { kernel(args...); }, kDynamicShared});
   }
 
   // Calls Wrong if the check found something, or unless AllClose; also for a
@@ -91,6 +91,10 @@ class KernelRun {
   // receives the largest number of repetitions of a request, over all lines.
   void ExpectNoConflicts(
       const std::function<std::string(double repeats)>& look) const;
+
+  // Calls Wrong if one thread has more accesses to memory than this: it does
+  // what others could do at the same time.
+  void ExpectShortThreads(std::int64_t accesses, const std::string& look) const;
 
   // Counts accesses of global memory by all threads of the first 16 blocks.
   std::int64_t GlobalAccesses(bool writes) const;

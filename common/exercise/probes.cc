@@ -1,10 +1,16 @@
 #include "common/exercise/probes.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <memory>
+#include <new>
 #include <random>
 #include <vector>
 
@@ -18,6 +24,18 @@ namespace {
 
 constexpr std::chrono::seconds kPatience(3);
 
+thread_local int allocations = 0;  // with operator new
+
+std::int64_t BytesInUse() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+}
+
+std::mt19937& Generator() {
+  static auto& generator = *new std::mt19937(std::random_device{}());
+  return generator;
+}
+
 }  // namespace
 
 std::vector<float> RandomNumbers(std::size_t count, unsigned seed) {
@@ -30,6 +48,58 @@ std::vector<float> RandomNumbers(std::size_t count, unsigned seed) {
     number = static_cast<float>(negative(generator) ? -magnitude : magnitude);
   }
   return numbers;
+}
+
+std::vector<float> RandomNumbers(std::size_t count, unsigned seed,
+                                 NumberKind kind) {
+  std::vector<float> numbers = RandomNumbers(count, seed);
+  if (count == 0) return numbers;
+  using Limits = std::numeric_limits<float>;
+  const std::size_t place = std::mt19937(seed)() % count;
+  switch (kind) {
+    case NumberKind::kMixed:
+      break;
+    case NumberKind::kHuge:
+      for (float& number : numbers) number *= 1e30f;
+      break;
+    case NumberKind::kTiny:
+      for (float& number : numbers) number *= 1e-30f;
+      break;
+    case NumberKind::kNegative:
+      for (float& number : numbers) number = -std::abs(number);
+      break;
+    case NumberKind::kFirstFarBelow:
+      numbers[0] = -1000;
+      break;
+    case NumberKind::kWithNan:
+      numbers[place] = Limits::quiet_NaN();
+      [[fallthrough]];
+    case NumberKind::kWithInfinity:
+      numbers[count - 1 - place] =
+          numbers[place] < 0 ? -Limits::infinity() : Limits::infinity();
+      break;
+  }
+  return numbers;
+}
+
+double Drawn(double low, double high) {
+  return std::uniform_real_distribution<double>(low, high)(Generator());
+}
+
+std::vector<float> DrawnNumbers() {
+  const auto drawn = [](double low, double high) {
+    return static_cast<float>(Drawn(low, high));
+  };
+  return {drawn(-9, -1), drawn(0.1, 0.9), 0, drawn(1e3, 1e4)};
+}
+
+Allocations::Allocations()
+    : before_(allocations), bytes_before_(BytesInUse()) {}
+
+int Allocations::count() const { return allocations - before_; }
+
+std::int64_t Allocations::kept_bytes() const {
+  return BytesInUse() - bytes_before_;
 }
 
 bool Fenced::Whole() const {
@@ -93,3 +163,14 @@ bool Gate::TimedOut() const {
 }
 
 }  // namespace d2l
+
+// In every program that has judges. A sanitizer has its own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void* operator new(std::size_t bytes) {
+  ++d2l::allocations;
+  if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif

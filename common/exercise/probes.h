@@ -1,5 +1,6 @@
-// Tools of the judges of exercises: random inputs, a count of a function's
-// requests to the devices, and a gate that holds a stream.
+// Tools of the judges of exercises: random inputs and arguments, counts of a
+// function's requests to the devices and of its allocations, and a gate that
+// holds a stream.
 //   const Tensor x = FromVector(RandomNumbers(7, 1), {7}, device);
 //   Gate gate(DefaultStream(device));
 //   Requests asked;
@@ -26,6 +27,31 @@ namespace d2l {
 // Numbers of both signs, from 1e-2 to 1e2 and more, so that different sums, or
 // orders of a sum, differ. The same seed gives the same numbers.
 std::vector<float> RandomNumbers(std::size_t count, unsigned seed);
+
+// Kinds of numbers for which wrong answers go wrong: as above; 1e30 and more,
+// and so on down to 1e-30; all negative; all far above the first; and as above,
+// with a NaN and an infinity, or one of them, at a random place.
+enum class NumberKind {
+  kMixed,
+  kHuge,
+  kTiny,
+  kNegative,
+  kFirstFarBelow,
+  kWithNan,
+  kWithInfinity
+};
+inline constexpr NumberKind kNumberKinds[] = {
+    NumberKind::kMixed,       NumberKind::kHuge,          NumberKind::kTiny,
+    NumberKind::kNegative,    NumberKind::kFirstFarBelow, NumberKind::kWithNan,
+    NumberKind::kWithInfinity};
+std::vector<float> RandomNumbers(std::size_t count, unsigned seed,
+                                 NumberKind kind);
+
+// Values of an argument that an answer cannot know: a negative number, a small
+// one, 0, and a large one. They are others in each run of the program.
+std::vector<float> DrawnNumbers();
+// A number from `low` to `high`, another one at each call.
+double Drawn(double low, double high);
 
 // Counts the requests of this thread while it lives.
 class Requests : private OpListener, private DeviceListener {
@@ -57,6 +83,23 @@ class Requests : private OpListener, private DeviceListener {
   const Stream* const recorded_;
   ScopedOpListener op_listener_;
   ScopedDeviceListener device_listener_;
+};
+
+// Counts what this thread allocates on the host while it lives, with operator
+// new as containers do, and with malloc.
+class Allocations {
+ public:
+  Allocations();
+
+  // Allocations with operator new.
+  int count() const;
+  // The bytes that were allocated, with operator new or malloc, and not freed.
+  // About the whole program: other threads should rest.
+  std::int64_t kept_bytes() const;
+
+ private:
+  const int before_;
+  const std::int64_t bytes_before_;
 };
 
 // Memory for `size` numbers between others that nobody may write. All begin

@@ -289,6 +289,8 @@ class Pages(unittest.TestCase):
         self.assertIn("成立", pages["async_computation.zh.html"])
         self.assertIn("https://zh.d2l.ai/a.html", pages["async_computation.zh.html"])
         self.assertIn("front end", pages["glossary.html"])
+        self.assertIn("<code>__syncwarp(mask)</code>", pages["cuda_words.html"])
+        self.assertIn("线程束", pages["cuda_words.zh.html"])
 
     def test_a_graph_that_is_no_drawing_is_shown_as_text(self):
         graph = {"name": "z", "label": "z", "text": "\nz\n\n1=a<b>(2)\n", "file": "/else/z.dot"}

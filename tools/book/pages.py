@@ -180,8 +180,11 @@ class Book:
                 cell["next"] = places[i + 1] if i + 1 < len(places) else None
             for lesson in lessons:
                 self.render("chapter.html", lesson["lesson"], lang, lesson=lesson)
-            self.render("glossary.html", "glossary", lang,
+            self.render("text.html", "glossary", lang, title="Glossary",
                         text=read(self.workspace, "chapters", "glossary.md"))
+            self.render("text.html", "cuda_words", lang, title="CUDA's words",
+                        text=read(self.workspace, "chapters",
+                                  "cuda_words.md" if lang == "en" else f"cuda_words.{lang}.md"))
         for (name, lang), fields in self.sources.items():
             self.render("source.html", name, lang, **fields, languages=[
                 other for other in languages if (name, other) in self.sources])

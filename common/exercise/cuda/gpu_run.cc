@@ -57,7 +57,7 @@ std::string RunOnGpu(GpuRun& run) {
     arguments.push_back(&argument.bits);
   }
   require(cudaLaunchKernel(run.kernel, AsDim3(run.blocks), AsDim3(run.threads),
-                           arguments.data(), /*sharedMem=*/0,
+                           arguments.data(), kDynamicShared,
                            /*stream=*/nullptr));
   require(cudaDeviceSynchronize());
   for (std::size_t i = 0; i < memory.size(); ++i) {

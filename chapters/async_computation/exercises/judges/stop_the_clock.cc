@@ -1,6 +1,6 @@
-// Judges stop_the_clock: was the work done when the function returned, and was
-// the clock read after the wait? Sleeps take 100 ms at least, however busy the
-// machine is.
+// Judges stop_the_clock: was the work waited for when the function returned,
+// and was the clock read after the wait? Sleeps take their time at least,
+// however busy the machine is; how long is drawn, so that no constant is right.
 
 #include <atomic>
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/base/console/language.h"
@@ -23,17 +24,29 @@ namespace {
 
 using SecondsOf = double(Device device, const std::function<void()>& work);
 
+struct Measured {
+  std::string input;
+  double seconds;  // of work
+  double got, passed;
+};
+
 void JudgeSecondsOf(Judging& judging, SecondsOf* answer) {
   // Not the device that TryGpu gives.
   const Device device = Devices().back().device;
   static Stream& second = NewStream(device);
-  for (Stream* other : {&CurrentStream(device), &second}) {
-    const int tasks = other == &second ? 2 : 1;
-    const std::string input = Say("%d streams with 100 ms of work each", tasks);
+  struct Run {
+    int tasks;
+    double seconds;
+  };
+  std::vector<Measured> measured;
+  for (const auto& [tasks, seconds] :
+       {Run{1, Drawn(0.11, 0.14)}, Run{2, Drawn(0.02, 0.04)}}) {
+    const std::string input =
+        Say("%d streams with %.0f ms of work each", tasks, 1000 * seconds);
     const auto done = std::make_shared<std::atomic<int>>(0);
     const auto enqueue = [&](Stream& stream) {
-      stream.HostCallback([done] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      stream.HostCallback([done, seconds = seconds] {
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
         ++*done;
       });
     };
@@ -44,7 +57,7 @@ void JudgeSecondsOf(Judging& judging, SecondsOf* answer) {
       if (++calls > 1) return;
       waits_before = asked.waits;
       enqueue(CurrentStream(device));
-      if (other == &second) enqueue(second);
+      if (tasks == 2) enqueue(second);
     });
     const double passed = timer.Seconds();
     const int finished = *done;
@@ -65,8 +78,25 @@ void JudgeSecondsOf(Judging& judging, SecondsOf* answer) {
       judging.Wrong({input, Say("a return when %d were done", finished),
                      absl::StrFormat("%d", tasks), look});
     }
-    if (got < 0.1) {
-      judging.Wrong({input, Say("%.4g seconds", got), "0.1 seconds or more",
+    if (asked.waits == waits_before) {
+      judging.Wrong({input, "no wait for the device after work()", "a wait",
+                     "The work happened to be done: a pause is too long or too "
+                     "short. Synchronize waits until the device is done, and "
+                     "no longer."});
+    }
+    measured.push_back({input, seconds, got, passed});
+  }
+  if (measured[0].got == measured[1].got) {
+    judging.Wrong({measured[1].input,
+                   Say("%.3g seconds, as for another work", measured[1].got),
+                   Say("%.4g seconds or more", measured[1].seconds),
+                   "Not every work takes as long: return what the clock has "
+                   "measured."});
+  }
+  for (const auto& [input, seconds, got, passed] : measured) {
+    if (got < seconds) {
+      judging.Wrong({input, Say("%.4g seconds", got),
+                     Say("%.4g seconds or more", seconds),
                      "The clock was read, and then the work was waited for. "
                      "Wait first."});
     }

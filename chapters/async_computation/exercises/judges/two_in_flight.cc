@@ -33,6 +33,8 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   constexpr int kSlowStep = 10;
   int calls = 0, most = 0, most_before_slow = 0;
   int waited_for = -1;  // the first step awaited before the next was enqueued
+  int waits = 0;        // before the last step
+  const Requests requests;
   std::optional<Gate> gate;  // holds each step but the last until the next
   const auto look_at_gate = [&] {
     if (!gate) return;
@@ -41,6 +43,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   };
   answer(steps, device, [&] {
     look_at_gate();
+    waits = requests.waits;
     if (waited_for < 0 && calls < steps - 1) gate.emplace(stream);
     const bool slow = calls++ == kSlowStep;
     most = std::max(most, calls - *done);
@@ -89,6 +92,11 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
     judging.Wrong({input, Say("%d steps were done at the return", finished),
                    absl::StrFormat("%d", steps),
                    "Wait for the steps that are still in flight at the end."});
+  }
+  if (steps > 0 && requests.waits == waits) {
+    judging.Wrong({input, "no wait after the last step", "a wait",
+                   "The last steps happened to be done: a pause at the end is "
+                   "too long or too short. A wait is neither."});
   }
 }
 

@@ -1,4 +1,6 @@
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "common/base/timer.h"
 #include "common/device/device.h"
@@ -53,6 +55,23 @@ double SecondsOf(Device device, const std::function<void()>& work) {
 }
 }  // namespace milliseconds
 
+namespace sleeps {
+double SecondsOf(Device /*device*/, const std::function<void()>& work) {
+  const Timer timer;
+  work();
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  return timer.Seconds();
+}
+}  // namespace sleeps
+
+namespace always_the_same {
+double SecondsOf(Device device, const std::function<void()>& work) {
+  work();
+  Synchronize(device);
+  return 0.1;
+}
+}  // namespace always_the_same
+
 D2L_MISTAKE("stop_the_clock", does_not_wait, SecondsOf,
             "work() returns when its work is enqueued");
 D2L_MISTAKE("stop_the_clock", waits_before_the_work, SecondsOf,
@@ -62,6 +81,10 @@ D2L_MISTAKE("stop_the_clock", waits_for_another_device, SecondsOf,
 D2L_MISTAKE("stop_the_clock", reads_the_clock_first, SecondsOf,
             "The clock was read, and then");
 D2L_MISTAKE("stop_the_clock", milliseconds, SecondsOf, "no more have passed");
+D2L_MISTAKE("stop_the_clock", sleeps, SecondsOf,
+            "a pause is too long or too short");
+D2L_MISTAKE("stop_the_clock", always_the_same, SecondsOf,
+            "return what the clock has measured");
 
 }  // namespace
 }  // namespace d2l

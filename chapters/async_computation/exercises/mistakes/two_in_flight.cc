@@ -87,6 +87,19 @@ void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
 }
 }  // namespace one_too_few
 
+namespace sleeps_at_the_end {
+void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
+  Event last;
+  for (int i = 0; i < steps; ++i) {
+    const Event before = last;
+    if (i > 0) last = CurrentStream(device).Record();
+    before.Synchronize();
+    enqueue();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
+}  // namespace sleeps_at_the_end
+
 D2L_MISTAKE("two_in_flight", waits_for_each, RunSteps,
             "one step in flight: each was waited for");
 D2L_MISTAKE("two_in_flight", unbounded, RunSteps,
@@ -100,6 +113,8 @@ D2L_MISTAKE("two_in_flight", leaves_the_last, RunSteps,
 D2L_MISTAKE("two_in_flight", sleeps, RunSteps, "A sleep does not know");
 D2L_MISTAKE("two_in_flight", one_too_few, RunSteps,
             "Call it once for each step");
+D2L_MISTAKE("two_in_flight", sleeps_at_the_end, RunSteps,
+            "a pause at the end is");
 
 }  // namespace
 }  // namespace d2l

@@ -58,6 +58,14 @@ void JudgeWith(const Judging& judging, RunOnBoth* answer, Device a, Device b,
                    "The caller waits for one device, and the other one has "
                    "nothing to do meanwhile. Which line has to move?"});
   }
+  // One wait is enough if a stream waits for the other device.
+  const int waits = requests.waits - calls[1].waits_before;
+  if (undone == nullptr && waits + requests.stream_waits < 2) {
+    judging.Wrong({input, Say("%d waits behind both calls", waits), "two",
+                   "The work happened to be done: a pause is too long or too "
+                   "short. Synchronize waits until a device is done, and no "
+                   "longer."});
+  }
   if (undone == nullptr) return;
   judging.Wrong(
       {input, Say("a return while %s was at work", undone->device.ToString()),

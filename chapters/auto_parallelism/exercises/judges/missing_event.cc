@@ -10,6 +10,7 @@
 #include "common/base/console/text.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/device/memory/storage.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
@@ -66,6 +67,11 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
                    "before y + 1",
                    "y + 1 was enqueued before the Wait: "
                    "only what comes behind the Wait waits."});
+  }
+  if (n > 0 && z.defined() && z.storage()->writer() != &second) {
+    judging.Wrong({input, "y + 1 on the first stream", "on the second stream",
+                   "The result has to come from the second stream: where y is "
+                   "made, the second one has no work of its own."});
   }
   const std::vector<Race> races = checker.races();
   if (!races.empty()) {

@@ -35,6 +35,7 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
           work.count(), other.ToString());
   Gate gate(DefaultStream(other));
   int calls = 0, waits_before_work = 0;
+  bool recorded_before_work = false;
   const auto done = std::make_shared<std::atomic<bool>>(false);
   // When the earlier work was done, in seconds from the call.
   const auto earlier = std::make_shared<std::atomic<double>>(0);
@@ -46,6 +47,7 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
   const double got = answer(device, [&] {
     ++calls;
     waits_before_work = requests.waits;
+    recorded_before_work = requests.before_record >= 0;
     EnqueueSleep(device, work);
     DefaultStream(device).HostCallback([done] { *done = true; });
   });
@@ -93,6 +95,12 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
                    Say("%g to %.3f seconds", least, after_earlier),
                    "Start the clock when the device is idle."});
   }
+  // A time between two events of the device needs no wait before the work.
+  if (waits_before_work == 0 && !recorded_before_work) {
+    judging.Wrong({input, "no wait for the device before work()", "a wait",
+                   "The earlier work happened to be done: how long it takes, "
+                   "nobody knows. Wait for it before you start the clock."});
+  }
   judging.Note(Say("%d ms of work on %s: you measured %s", work.count(),
                    device.ToString(), FormatDuration(got)));
   return got;
@@ -101,8 +109,11 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
 void JudgeSecondsOn(Judging& judging, SecondsOn* answer) {
   const Device a = Devices()[0].device, b = Devices()[1].device;
   using std::chrono::milliseconds;
-  const double first = JudgeOn(judging, answer, b, a, milliseconds(40), -1);
-  JudgeOn(judging, answer, a, b, milliseconds(90), first);
+  const auto drawn = [](double low, double high) {
+    return milliseconds(static_cast<int>(Drawn(low, high)));
+  };
+  const double first = JudgeOn(judging, answer, b, a, drawn(90, 130), -1);
+  JudgeOn(judging, answer, a, b, drawn(20, 50), first);
 }
 
 D2L_JUDGE("the_wrong_wait", JudgeSecondsOn);

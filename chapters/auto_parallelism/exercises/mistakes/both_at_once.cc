@@ -1,4 +1,6 @@
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -40,6 +42,15 @@ void RunOnBoth(Device a, Device b, const std::function<void(Device)>& work) {
 }
 }  // namespace one_device_twice
 
+namespace sleeps {
+void RunOnBoth(Device a, Device b, const std::function<void(Device)>& work) {
+  work(a);
+  work(b);
+  Synchronize(a);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+}
+}  // namespace sleeps
+
 D2L_MISTAKE("both_at_once", as_it_stands, RunOnBoth, "Which line has to move?");
 D2L_MISTAKE("both_at_once", waits_for_none, RunOnBoth,
             "wait for the devices behind both calls");
@@ -47,6 +58,8 @@ D2L_MISTAKE("both_at_once", waits_for_the_last, RunOnBoth,
             "waits for that device only");
 D2L_MISTAKE("both_at_once", one_device_twice, RunOnBoth,
             "Each device has its work");
+D2L_MISTAKE("both_at_once", sleeps, RunOnBoth,
+            "a pause is too long or too short");
 
 }  // namespace
 }  // namespace d2l

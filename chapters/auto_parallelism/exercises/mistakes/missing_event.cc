@@ -72,6 +72,13 @@ Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
 }
 }  // namespace adds_first
 
+namespace both_on_the_first {
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  PlusOne(x, second);
+  return PlusOne(Triple(x, first), first);
+}
+}  // namespace both_on_the_first
+
 D2L_MISTAKE("missing_event", no_event, OnTwoStreams,
             "Nothing orders the two streams.");
 D2L_MISTAKE("missing_event", recorded_too_early, OnTwoStreams,
@@ -85,6 +92,8 @@ D2L_MISTAKE("missing_event", the_other_way_round, OnTwoStreams,
 D2L_MISTAKE("missing_event", waits_too_late, OnTwoStreams,
             "enqueued before the Wait");
 D2L_MISTAKE("missing_event", adds_first, OnTwoStreams, "The result is 3 x + 1");
+D2L_MISTAKE("missing_event", both_on_the_first, OnTwoStreams,
+            "y + 1 on the first stream");
 
 }  // namespace
 }  // namespace d2l

@@ -64,9 +64,11 @@ double SecondsOn(Device device, const std::function<void()>& work) {
 namespace always_the_same {
 double SecondsOn(Device device, const std::function<void()>& work) {
   Synchronize(device);
+  const Timer timer;
   work();
   Synchronize(device);
-  return 0.04;
+  static const double seconds = timer.Seconds();
+  return seconds;
 }
 }  // namespace always_the_same
 
@@ -80,6 +82,16 @@ double SecondsOn(Device device, const std::function<void()>& work) {
 }
 }  // namespace sleeps_long_enough
 
+namespace sleeps_before {
+double SecondsOn(Device device, const std::function<void()>& work) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const Timer timer;
+  work();
+  Synchronize(device);
+  return timer.Seconds();
+}
+}  // namespace sleeps_before
+
 D2L_MISTAKE("the_wrong_wait", current_device, SecondsOn, "it waited for cpu:0");
 D2L_MISTAKE("the_wrong_wait", no_wait, SecondsOn, "the work was not done");
 D2L_MISTAKE("the_wrong_wait", earlier_work, SecondsOn,
@@ -91,6 +103,8 @@ D2L_MISTAKE("the_wrong_wait", always_the_same, SecondsOn,
             "return what the clock has measured");
 D2L_MISTAKE("the_wrong_wait", sleeps_long_enough, SecondsOn,
             "a pause is too long or too short");
+D2L_MISTAKE("the_wrong_wait", sleeps_before, SecondsOn,
+            "The earlier work happened to be done");
 
 }  // namespace
 }  // namespace d2l

@@ -13,11 +13,11 @@ namespace {
 
 using BlockSum = void(float* sums, const float* x, int n);
 
-void JudgeOne(Judging& judging, BlockSum* answer, int n) {
+void JudgeOne(Judging& judging, BlockSum* answer, int n, NumberKind kind) {
   constexpr int kThreads = 256;
   const int blocks = (n + kThreads - 1) / kThreads;
   CheckedArray<float> x(n), sums(blocks);
-  Fill(x, RandomNumbers(n, 1));
+  Fill(x, RandomNumbers(n, 1, kind));
   // As a tree, so that no sum of large numbers hides a small one.
   std::vector<float> expected;
   for (int block = 0; block < blocks; ++block) {
@@ -38,6 +38,11 @@ void JudgeOne(Judging& judging, BlockSum* answer, int n) {
       [](const Finding& finding) {
         switch (finding.kind) {
           case FindingKind::kRace:
+            if (finding.at.block != finding.before.block) {
+              return "A static array is one for all blocks, in global memory, "
+                     "and each block may overwrite what another one adds: "
+                     "__shared__.";
+            }
             return finding.shared
                        ? "A step adds what the step before has written, "
                          "partly by other threads: a barrier before each step."
@@ -53,6 +58,11 @@ void JudgeOne(Judging& judging, BlockSum* answer, int n) {
             return "";
         }
       });
+  // Eight steps with three accesses each, and what comes before and behind.
+  run.ExpectShortThreads(
+      64,
+      "One thread adds up what half of the threads could add at the same time: "
+      "eight steps are enough for 256 numbers.");
   run.ExpectNoConflicts([](double) {
     return "Threads that add lie 2, 4, 8 words apart, and meet in a bank; and "
            "in each warp some work while others rest. Let the first half of "
@@ -61,7 +71,11 @@ void JudgeOne(Judging& judging, BlockSum* answer, int n) {
 }
 
 void JudgeBlockSum(Judging& judging, BlockSum* answer) {
-  for (const int n : {1024, 1000, 256, 1}) JudgeOne(judging, answer, n);
+  for (const int n : {1024, 1000, 256, 1}) {
+    JudgeOne(judging, answer, n, NumberKind::kMixed);
+  }
+  for (const NumberKind kind : kNumberKinds)
+    JudgeOne(judging, answer, 70, kind);
 }
 
 D2L_JUDGE("block_sum", JudgeBlockSum);

@@ -3,6 +3,7 @@
 #include "chapters/profiling/exercises/judges/find_the_stall.h"
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct Program {
 
 // Line 10 i + 10 enqueues operation i; the line below waits for what it awaits,
 // and takes the front end's time.
-std::vector<Bar> TimelineOf(const std::vector<SimulatedRequest>& requests) {
+std::vector<Bar> TimelineOf(const std::vector<SimulatedRequest>& requests,
+                            std::mt19937& random) {
   std::vector<Bar> timeline;
   int line = 0;
   for (const RequestTimes& times : SimulateStreams(requests).times) {
@@ -37,8 +39,8 @@ std::vector<Bar> TimelineOf(const std::vector<SimulatedRequest>& requests) {
     timeline.push_back({Bar::kWait, line + 1, times.enqueued,
                         times.returned + request.host_work});
   }
-  // The order must give no hint.
-  std::reverse(timeline.begin(), timeline.end());
+  // The order gives no hint.
+  std::shuffle(timeline.begin(), timeline.end(), random);
   return timeline;
 }
 
@@ -113,12 +115,15 @@ void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
       {"a wait for another device", elsewhere, 0},
       {"no waits", {{1, 2}, {1, 2}, {3, 1}}, 0},
       {"an empty timeline", {}, 0}};
+  std::mt19937 random(std::random_device{}());
   for (const Program& program : programs) {
-    const std::vector<Bar> timeline = TimelineOf(program.requests);
-    const int got = answer(timeline);
-    if (got == program.stall) continue;
-    judging.Wrong({Translated(program.what), Name(got), Name(program.stall),
-                   LookAt(timeline, got)});
+    for (int order = 0; order < 5; ++order) {
+      const std::vector<Bar> timeline = TimelineOf(program.requests, random);
+      const int got = answer(timeline);
+      if (got == program.stall) continue;
+      judging.Wrong({Translated(program.what), Name(got), Name(program.stall),
+                     LookAt(timeline, got)});
+    }
   }
 }
 

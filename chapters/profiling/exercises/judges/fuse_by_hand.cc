@@ -2,7 +2,9 @@
 // beside one pass and beside three.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -17,8 +19,6 @@ namespace {
 
 using Fused = void(const float* x, const float* bias, const float* residual,
                    float scale, float* y, int rows, int columns);
-
-constexpr float kScale = 1.7f;
 
 // In three passes, as in the exercise.
 void InPasses(const float* x, const float* bias, const float* residual,
@@ -54,18 +54,23 @@ double CopySeconds(const std::vector<float>& from, std::vector<float>& to) {
   return best;
 }
 
-void JudgeOne(const Judging& judging, Fused* answer, int rows, int columns) {
+void JudgeOne(const Judging& judging, Fused* answer, int rows, int columns,
+              float scale, NumberKind kind, bool first) {
   const std::size_t count = std::size_t{1} * rows * columns;
-  const std::vector<float> x = RandomNumbers(count, 1);
+  const std::vector<float> x = RandomNumbers(count, 1, kind);
   const std::vector<float> bias = RandomNumbers(columns, 2);
-  const std::vector<float> residual = RandomNumbers(count, 3);
+  const std::vector<float> residual = RandomNumbers(count, 3, kind);
   std::vector<float> expected(count), y;
   Fenced memory(count, 1000);
-  const std::string input = Say("%d rows, %d columns", rows, columns);
-  InPasses(x.data(), bias.data(), residual.data(), kScale, expected.data(),
-           rows, columns);
-  answer(x.data(), bias.data(), residual.data(), kScale, memory.data(), rows,
+  const std::string input =
+      Say("%d rows, %d columns, scale = %g", rows, columns, scale);
+  InPasses(x.data(), bias.data(), residual.data(), scale, expected.data(), rows,
+           columns);
+  const Allocations allocations;
+  answer(x.data(), bias.data(), residual.data(), scale, memory.data(), rows,
          columns);
+  const int allocated = allocations.count();
+  const std::int64_t kept = allocations.kept_bytes();
   y.assign(memory.data(), memory.data() + count);
   if (!memory.Whole()) {
     judging.Wrong(
@@ -74,23 +79,36 @@ void JudgeOne(const Judging& judging, Fused* answer, int rows, int columns) {
   }
   std::vector<float> by_row = residual;  // with the bias of the row
   for (std::size_t i = 0; i < count; ++i) {
-    by_row[i] += (x[i] + bias[i / columns % columns]) * kScale;
+    by_row[i] += (x[i] + bias[i / columns % columns]) * scale;
   }
   judging.ExpectClose(
       input, y, expected, 1e-6,
       AllClose(y, by_row, 1e-6)
           ? "This adds the bias of the row. There is one for each column: "
             "bias[j]."
+      : !first
+          ? "With another scale, or other numbers, these are wrong: scale is "
+            "what the caller gives, and there are NaNs, infinities and zeros."
           : "Each column has its bias; the residual is added last, unscaled.");
+  // The largest of the sizes has 8448 bytes, twice as many as this.
+  constexpr std::int64_t kMuch = 4096;
+  if (allocated > 0 || kept >= kMuch) {
+    judging.Wrong(
+        {input,
+         Say("%d allocations, %d bytes that were not freed", allocated, kept),
+         "none",
+         "Memory of its own costs the passes that this is to save: y "
+         "is all that is written."});
+  }
   y = x;
-  answer(y.data(), bias.data(), residual.data(), kScale, y.data(), rows,
+  answer(y.data(), bias.data(), residual.data(), scale, y.data(), rows,
          columns);
   judging.ExpectClose(
       Say("%d rows, %d columns; y is the array of x", rows, columns), y,
       expected, 1e-6,
       "Read an element of x before you write that of y, and once only.");
   y = residual;
-  answer(x.data(), bias.data(), y.data(), kScale, y.data(), rows, columns);
+  answer(x.data(), bias.data(), y.data(), scale, y.data(), rows, columns);
   judging.ExpectClose(
       Say("%d rows, %d columns; y is the array of residual", rows, columns), y,
       expected, 1e-6,
@@ -99,11 +117,16 @@ void JudgeOne(const Judging& judging, Fused* answer, int rows, int columns) {
 }
 
 void JudgeFused(Judging& judging, Fused* answer) {
-  JudgeOne(judging, answer, 3, 5);
-  JudgeOne(judging, answer, 64, 33);
-  JudgeOne(judging, answer, 1, 1);
-  JudgeOne(judging, answer, 0, 4);
-  JudgeOne(judging, answer, 4, 0);
+  constexpr std::array<int, 2> kSizes[] = {
+      {3, 5}, {64, 33}, {1, 1}, {0, 4}, {4, 0}};
+  for (const auto& [rows, columns] : kSizes) {
+    JudgeOne(judging, answer, rows, columns, 1.7f, NumberKind::kMixed, true);
+  }
+  for (const float scale : DrawnNumbers()) {
+    for (const NumberKind kind : kNumberKinds) {
+      JudgeOne(judging, answer, 7, 9, scale, kind, false);
+    }
+  }
 
   if (!judging.timed()) return;
 
@@ -113,7 +136,7 @@ void JudgeFused(Judging& judging, Fused* answer) {
   std::vector<float> y(kRows * kColumns);
   const auto run = [&](Fused* function) {
     return [&x, &bias, &residual, &y, function] {
-      function(x.data(), bias.data(), residual.data(), kScale, y.data(), kRows,
+      function(x.data(), bias.data(), residual.data(), 1.7f, y.data(), kRows,
                kColumns);
     };
   };

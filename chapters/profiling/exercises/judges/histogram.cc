@@ -51,6 +51,15 @@ void JudgeOne(Judging& judging, Histogram* answer, int blocks, int n,
                      "counts, and a barrier is needed between counting and "
                      "reading the counts, too.";
       });
+  const std::int64_t loads = run.GlobalAccesses(/*writes=*/false);
+  if (loads > 2 * std::int64_t{n}) {
+    run.Wrong(
+        Say("the right counts, with %d loads of global memory", loads),
+        Say("%d: one for each number", n),
+        "Several threads read the same numbers, such as a thread for each "
+        "bin that goes through all of them. Each number is the work of "
+        "one thread.");
+  }
   const std::int64_t additions = run.GlobalAccesses(/*writes=*/true);
   const std::int64_t enough = std::int64_t{1} * blocks * bins;
   if (additions > enough) {

@@ -14,25 +14,28 @@ namespace {
 
 using Axpy = void(float a, const float* x, float* y);
 
-constexpr float kA = 1.5f;
-
-void JudgeOne(Judging& judging, Axpy* answer, int blocks, int threads) {
+void JudgeOne(Judging& judging, Axpy* answer, int blocks, int threads, float a,
+              NumberKind kind, bool first) {
   const std::size_t n = std::size_t{1} * blocks * threads;
   CheckedArray<float> x(n), y(n);
-  Fill(x, RandomNumbers(n, 1));
-  Fill(y, RandomNumbers(n, 2));
+  Fill(x, RandomNumbers(n, 1, kind));
+  Fill(y, RandomNumbers(n, 2, kind));
   std::vector<float> expected(n), product(n);
   for (std::size_t i = 0; i < n; ++i) {
-    product[i] = kA * x.data()[i];
+    product[i] = a * x.data()[i];
     expected[i] = product[i] + y.data()[i];
   }
-  KernelRun run(judging, Say("%d blocks of %d threads", blocks, threads));
-  run.Launch(answer, blocks, threads, kA, x.data(), y.data());
+  KernelRun run(judging,
+                Say("%d blocks of %d threads, a = %g", blocks, threads, a));
+  run.Launch(answer, blocks, threads, a, x.data(), y.data());
   const std::vector<float> got(y.begin(), y.end());
   run.ExpectRight(
       y, expected, 1e-6,
       AllClose(got, product, 1e-6)
           ? "y is added to, not replaced: a x, and what was there before."
+      : !first
+          ? "With another a, or other numbers, these are wrong: a is what the "
+            "caller gives, and there are NaNs, infinities and zeros."
           : "Thread i of all computes y[i], and nothing else.",
       [](const Finding& finding) {
         return finding.kind == FindingKind::kOutOfBounds
@@ -52,9 +55,15 @@ void JudgeOne(Judging& judging, Axpy* answer, int blocks, int threads) {
 }
 
 void JudgeMap(Judging& judging, Axpy* answer) {
-  JudgeOne(judging, answer, 6, 64);
-  JudgeOne(judging, answer, 1, 32);
-  JudgeOne(judging, answer, 3, 256);
+  JudgeOne(judging, answer, 6, 64, 1.5f, NumberKind::kMixed, true);
+  JudgeOne(judging, answer, 1, 32, 1.5f, NumberKind::kMixed, true);
+  JudgeOne(judging, answer, 3, 256, 1.5f, NumberKind::kMixed, true);
+  // Numbers of every kind, and an a that the answer cannot know.
+  for (const float a : DrawnNumbers()) {
+    for (const NumberKind kind : kNumberKinds) {
+      JudgeOne(judging, answer, 2, 64, a, kind, false);
+    }
+  }
 }
 
 D2L_JUDGE("kernel_map", JudgeMap);

@@ -15,19 +15,20 @@ namespace {
 
 using Scale = void(float* y, const float* x, int rows, int columns);
 
-void JudgeOne(Judging& judging, Scale* answer, int rows, int columns) {
+void JudgeOne(Judging& judging, Scale* answer, int rows, int columns,
+              NumberKind kind) {
   constexpr int kSide = 16;
   const unsigned blocks = (std::max(rows, columns) + kSide - 1) / kSide;
   const std::size_t n = std::size_t{1} * rows * columns;
   CheckedArray<float> x(n), y(n);
-  Fill(x, RandomNumbers(n, 1));
+  Fill(x, RandomNumbers(n, 1, kind));
   std::vector<float> expected(x.begin(), x.end());
   for (float& number : expected) number *= 2;
   KernelRun run(judging, Say("%d rows, %d columns, %d x %d blocks of %d x %d",
                              rows, columns, blocks, blocks, kSide, kSide));
   run.Launch(answer, dim3(blocks, blocks), dim3(kSide, kSide), y.data(),
              x.data(), rows, columns);
-  const bool right = std::equal(y.begin(), y.end(), expected.begin());
+  const bool right = AllClose({y.begin(), y.end()}, expected, 0);
   run.ExpectRight(
       y, expected, 0,
       "Element (row, column) has the index row * columns + "
@@ -51,10 +52,12 @@ void JudgeOne(Judging& judging, Scale* answer, int rows, int columns) {
 }
 
 void JudgeScale(Judging& judging, Scale* answer) {
-  JudgeOne(judging, answer, 40, 48);
-  JudgeOne(judging, answer, 20, 37);
-  JudgeOne(judging, answer, 1, 5);
-  JudgeOne(judging, answer, 33, 1);
+  JudgeOne(judging, answer, 40, 48, NumberKind::kMixed);
+  for (const NumberKind kind : kNumberKinds) {
+    JudgeOne(judging, answer, 20, 37, kind);
+  }
+  JudgeOne(judging, answer, 1, 5, NumberKind::kMixed);
+  JudgeOne(judging, answer, 33, 1, NumberKind::kMixed);
 }
 
 D2L_JUDGE("kernel_map_2d", JudgeScale);

@@ -90,9 +90,10 @@ double OperationsPerSecond() {
   return best;
 }
 
-void JudgeOne(const Judging& judging, Product* answer, int m, int k, int n) {
+void JudgeOne(const Judging& judging, Product* answer, int m, int k, int n,
+              NumberKind kind) {
   constexpr float kBefore = 1000;
-  const std::vector<float> a = RandomNumbers(m * k, 1);
+  const std::vector<float> a = RandomNumbers(m * k, 1, kind);
   const std::vector<float> b = RandomNumbers(k * n, 2);
   const std::string input = Say("a is (%d, %d), b is (%d, %d)", m, k, k, n);
   Fenced memory(m * n, kBefore);
@@ -108,14 +109,19 @@ void JudgeOne(const Judging& judging, Product* answer, int m, int k, int n) {
     for (int p = 0; p < k; ++p) {
       const double product = double{a[i / n * k + p]} * b[p * n + i % n];
       sum += product;
-      size += std::abs(product);
+      if (std::isfinite(product)) size += std::abs(product);
     }
+    if (AllClose({c[i]}, {static_cast<float>(sum)}, 0)) continue;
     const double tolerance = 1e-5 * size;
     if (std::abs(c[i] - sum) <= tolerance) continue;
     const char* look =
         "The rows of b lie one after the other: the element in row p and "
         "column j is b[p * n + j].";
-    if (k == 0) {
+    if (!std::isfinite(sum)) {
+      look =
+          "A NaN, or an infinity, counts as any number does: the sum that it "
+          "is in is NaN, or infinite, too.";
+    } else if (k == 0) {
       look =
           "Where k is 0 there is nothing to add up, and each sum is 0: begin "
           "with that.";
@@ -138,7 +144,10 @@ void JudgeProduct(Judging& judging, Product* answer) {
   for (const auto& [m, k, n] :
        {Sizes{8, 4, 8}, Sizes{3, 5, 7}, Sizes{17, 33, 9}, Sizes{1, 1, 1},
         Sizes{4, 0, 3}, Sizes{0, 3, 2}}) {
-    JudgeOne(judging, answer, m, k, n);
+    JudgeOne(judging, answer, m, k, n, NumberKind::kMixed);
+  }
+  for (const NumberKind kind : kNumberKinds) {
+    JudgeOne(judging, answer, 9, 6, 10, kind);
   }
 
   if (!judging.timed()) return;

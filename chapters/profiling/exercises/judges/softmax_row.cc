@@ -26,8 +26,11 @@ void JudgeOne(Judging& judging, SoftmaxRow* answer, int rows, int columns,
     float largest = -INFINITY;
     double sum = 0;
     for (int i = row * columns; i < (row + 1) * columns; ++i) {
-      // The numbers are near each other, so that all of them count.
+      // The numbers are near each other, so that all of them count; but not
+      // the first, which is far below the largest, nor what is masked.
       x.data()[i] = plus + 3 * std::sin(random[i]);
+      if (columns > 2 && i % columns == 0) x.data()[i] -= 500;
+      if (columns > 2 && i % columns == 2) x.data()[i] = -INFINITY;
       largest = std::max(largest, x.data()[i]);
     }
     for (int i = row * columns; i < (row + 1) * columns; ++i) {
@@ -41,13 +44,23 @@ void JudgeOne(Judging& judging, SoftmaxRow* answer, int rows, int columns,
   KernelRun run(judging, Say("%d rows, %d columns, numbers near %g", rows,
                              columns, plus));
   run.Launch(answer, rows, 32, y.data(), x.data(), columns);
-  const bool overflows = std::isnan(y.begin()[0]);
-  const bool first_is_right = std::abs(y.begin()[0] - expected[0]) < 1e-4;
+  const bool overflows = std::any_of(
+      y.begin(), y.end(), [](float number) { return std::isnan(number); });
+  const int of_thread_0 = columns > 32 ? 32 : 0;
+  const bool first_is_right =
+      std::abs(y.begin()[of_thread_0] - expected[of_thread_0]) < 1e-4;
   run.ExpectRight(
       y, expected, 1e-5,
-      overflows ? "exp of a large number overflows, and infinity over infinity "
-                  "is no number. Subtract the row's largest first: the result "
-                  "is the same."
+      overflows && plus == 0
+          ? "What is subtracted has to be the row's largest, not any one of "
+            "its numbers: exp of those that are far above it overflows."
+      : overflows && plus < 0
+          ? "The numbers of a row may all be negative: the search for the "
+            "largest begins with -INFINITY."
+      : overflows
+          ? "exp of a large number overflows, and infinity over infinity "
+            "is no number. Subtract the row's largest first: the result "
+            "is the same."
       : first_is_right
           ? "Only thread 0 has the sum of all. Every thread needs it: "
             "__shfl_xor_sync gives it to all, __shfl_down_sync does not."
@@ -73,6 +86,10 @@ void JudgeSoftmax(Judging& judging, SoftmaxRow* answer) {
   JudgeOne(judging, answer, 2, 70, 1000);
   JudgeOne(judging, answer, 4, 5, -3);
   JudgeOne(judging, answer, 1, 1, 0);
+  for (const float plus : DrawnNumbers()) {
+    JudgeOne(judging, answer, 3, 40, plus);
+    JudgeOne(judging, answer, 2, 33, -plus);
+  }
 }
 
 D2L_JUDGE("softmax_row", JudgeSoftmax);

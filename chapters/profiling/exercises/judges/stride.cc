@@ -27,11 +27,11 @@ void ByRows(const float* x, int rows, int columns, float* sums) {
   }
 }
 
-void JudgeOne(const Judging& judging, ColumnSums* answer, int rows,
-              int columns) {
+void JudgeOne(const Judging& judging, ColumnSums* answer, int rows, int columns,
+              NumberKind kind) {
   constexpr float kBefore = 1000;
   // One row more than the answer may read.
-  const std::vector<float> x = RandomNumbers((rows + 1) * columns, 1);
+  const std::vector<float> x = RandomNumbers((rows + 1) * columns, 1, kind);
   const std::string input = Say("%d rows, %d columns", rows, columns);
   Fenced sums(columns, kBefore);
   answer(x.data(), rows, columns, sums.data());
@@ -45,13 +45,20 @@ void JudgeOne(const Judging& judging, ColumnSums* answer, int rows,
     double sum = 0, size = 1;
     for (int i = 0; i < rows; ++i) {
       sum += x[i * columns + j];
-      size += std::abs(x[i * columns + j]);
+      if (std::isfinite(x[i * columns + j])) {
+        size += std::abs(x[i * columns + j]);
+      }
     }
+    if (AllClose({got[j]}, {static_cast<float>(sum)}, 0)) continue;
     if (std::abs(got[j] - sum) <= 1e-5 * size) continue;
     const char* look =
         "The rows lie one after the other: row i, column j is "
         "x[i * columns + j].";
-    if (rows == 0) {
+    if (!std::isfinite(sum)) {
+      look =
+          "A NaN, or an infinity, counts as any number does: the sum that it "
+          "is in is NaN, or infinite, too.";
+    } else if (rows == 0) {
       look = "Without rows each sum is 0, and nothing of x may be read.";
     } else if (std::abs(got[j] - sum - kBefore) <= 1e-5 * size + 1e-3) {
       look = "sums has old values: begin with 0.";
@@ -89,8 +96,12 @@ std::string Rate(const std::vector<float>& x, std::size_t count, Order order) {
 
 void JudgeColumnSums(Judging& judging, ColumnSums* answer) {
   for (const int rows : {7, 64, 1, 0}) {
-    for (const int columns : {5, 33, 1})
-      JudgeOne(judging, answer, rows, columns);
+    for (const int columns : {5, 33, 1}) {
+      JudgeOne(judging, answer, rows, columns, NumberKind::kMixed);
+    }
+  }
+  for (const NumberKind kind : kNumberKinds) {
+    JudgeOne(judging, answer, 9, 6, kind);
   }
   if (!judging.timed()) return;
 

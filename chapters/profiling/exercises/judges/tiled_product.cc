@@ -19,11 +19,12 @@ namespace {
 using Product = void(float* c, const float* a, const float* b, int m, int k,
                      int n);
 
-void JudgeOne(Judging& judging, Product* answer, int m, int k, int n) {
+void JudgeOne(Judging& judging, Product* answer, int m, int k, int n,
+              NumberKind kind) {
   constexpr int kTile = 16;
   CheckedArray<float> a(std::size_t{1} * m * k), b(std::size_t{1} * k * n);
   CheckedArray<float> c(std::size_t{1} * m * n);
-  Fill(a, RandomNumbers(m * k, 1));
+  Fill(a, RandomNumbers(m * k, 1, kind));
   Fill(b, RandomNumbers(k * n, 2));
   std::vector<float> expected;
   double largest = 1;
@@ -34,7 +35,9 @@ void JudgeOne(Judging& judging, Product* answer, int m, int k, int n) {
         const double product =
             double{a.data()[i * k + p]} * b.data()[p * n + j];
         sum += product;
-        largest = std::max(largest, std::abs(product));
+        if (std::isfinite(product)) {
+          largest = std::max(largest, std::abs(product));
+        }
       }
       expected.push_back(static_cast<float>(sum));
     }
@@ -84,9 +87,11 @@ void JudgeOne(Judging& judging, Product* answer, int m, int k, int n) {
 }
 
 void JudgeProduct(Judging& judging, Product* answer) {
-  JudgeOne(judging, answer, 32, 48, 32);
-  JudgeOne(judging, answer, 20, 37, 33);
-  JudgeOne(judging, answer, 1, 5, 1);
+  JudgeOne(judging, answer, 32, 48, 32, NumberKind::kMixed);
+  for (const NumberKind kind : kNumberKinds) {
+    JudgeOne(judging, answer, 20, 37, 33, kind);
+  }
+  JudgeOne(judging, answer, 1, 5, 1, NumberKind::kMixed);
 }
 
 D2L_JUDGE("tiled_product", JudgeProduct);

@@ -12,11 +12,11 @@ namespace {
 
 using Blur = void(float* y, const float* x, int n);
 
-void JudgeOne(Judging& judging, Blur* answer, int n) {
+void JudgeOne(Judging& judging, Blur* answer, int n, NumberKind kind) {
   constexpr int kThreads = 64;
   const int blocks = n == 0 ? 1 : (n + kThreads - 1) / kThreads;
   CheckedArray<float> x(n), y(n);
-  Fill(x, RandomNumbers(n, 1));
+  Fill(x, RandomNumbers(n, 1, kind));
   std::vector<float> expected(n);
   for (int i = 0; i < n; ++i) {
     const float left = i > 0 ? x.data()[i - 1] : 0;
@@ -51,7 +51,11 @@ void JudgeOne(Judging& judging, Blur* answer, int n) {
 }
 
 void JudgeBlur(Judging& judging, Blur* answer) {
-  for (const int n : {128, 200, 64, 1, 0}) JudgeOne(judging, answer, n);
+  for (const int n : {128, 200, 64, 1, 0}) {
+    JudgeOne(judging, answer, n, NumberKind::kMixed);
+  }
+  for (const NumberKind kind : kNumberKinds)
+    JudgeOne(judging, answer, 70, kind);
 }
 
 D2L_JUDGE("two_faults", JudgeBlur);

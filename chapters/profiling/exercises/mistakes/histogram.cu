@@ -75,6 +75,18 @@ __global__ void Histogram(int* counts, const int* x, int n, int bins) {
 }
 }  // namespace counts_in_global_memory
 
+namespace thread_for_each_bin {
+__global__ void Histogram(int* counts, const int* x, int n, int bins) {
+  const int all = gridDim.x * blockDim.x;
+  for (int bin = blockIdx.x * blockDim.x + threadIdx.x; bin < bins;
+       bin += all) {
+    int count = 0;
+    for (int i = 0; i < n; ++i) count += x[i] == bin ? 1 : 0;
+    counts[bin] = count;
+  }
+}
+}  // namespace thread_for_each_bin
+
 D2L_MISTAKE("histogram", plain_addition, Histogram, "reads, adds and writes");
 D2L_MISTAKE("histogram", plain_addition_to_counts, Histogram,
             "Other blocks add");
@@ -82,6 +94,8 @@ D2L_MISTAKE("histogram", no_second_barrier, Histogram, "between counting and");
 D2L_MISTAKE("histogram", zeroes_one_each, Histogram, "more bins than threads");
 D2L_MISTAKE("histogram", counts_in_global_memory, Histogram,
             "accesses of counts");
+D2L_MISTAKE("histogram", thread_for_each_bin, Histogram,
+            "a thread for each bin");
 
 }  // namespace
 }  // namespace d2l

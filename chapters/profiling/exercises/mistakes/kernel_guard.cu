@@ -32,11 +32,19 @@ __global__ void Axpy(float a, const float* x, float* y, int n) {
 }
 }  // namespace whole_blocks_only
 
+namespace always_the_same_a {
+__global__ void Axpy(float, const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = -0.5f * x[i] + y[i];
+}
+}  // namespace always_the_same_a
+
 D2L_MISTAKE("kernel_guard", no_guard, Axpy, "without a number of their own");
 D2L_MISTAKE("kernel_guard", one_too_many, Axpy, "The last index is n - 1");
 D2L_MISTAKE("kernel_guard", last_number_missing, Axpy,
             "The last number is left as it was");
 D2L_MISTAKE("kernel_guard", whole_blocks_only, Axpy, "must not be left out");
+D2L_MISTAKE("kernel_guard", always_the_same_a, Axpy, "With another a,");
 
 }  // namespace
 }  // namespace d2l

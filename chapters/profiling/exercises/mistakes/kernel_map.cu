@@ -40,12 +40,20 @@ __global__ void Axpy(float a, const float* x, float* y) {
 }
 }  // namespace loses_y
 
+namespace always_the_same_a {
+__global__ void Axpy(float, const float* x, float* y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = 1.5f * x[i] + y[i];
+}
+}  // namespace always_the_same_a
+
 D2L_MISTAKE("kernel_map", first_block_only, Axpy, "blockIdx.x says which");
 D2L_MISTAKE("kernel_map", one_thread_for_all, Axpy, "1.0 of the 32 threads");
 D2L_MISTAKE("kernel_map", neighbours_apart, Axpy,
             "Threads that are neighbours");
 D2L_MISTAKE("kernel_map", counts_from_1, Axpy, "begin at 0");
 D2L_MISTAKE("kernel_map", loses_y, Axpy, "what was there");
+D2L_MISTAKE("kernel_map", always_the_same_a, Axpy, "With another a,");
 
 }  // namespace
 }  // namespace d2l

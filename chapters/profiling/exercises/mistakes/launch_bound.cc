@@ -37,11 +37,16 @@ namespace without_keepdim {
 Tensor Normalize(const Tensor& x) { return x / Sum(x, {1}); }
 }  // namespace without_keepdim
 
+namespace positive_sums_only {
+Tensor Normalize(const Tensor& x) { return x / Abs(Sum(x, {1}, true)); }
+}  // namespace positive_sums_only
+
 D2L_MISTAKE("launch_bound", row_by_row, Normalize, "A loop over rows enqueues");
 D2L_MISTAKE("launch_bound", reads_the_sums, Normalize, "can stay on");
 D2L_MISTAKE("launch_bound", columns, Normalize, "a sum of its own");
 D2L_MISTAKE("launch_bound", in_place, Normalize, "has changed x");
 D2L_MISTAKE("launch_bound", without_keepdim, Normalize, "do not broadcast");
+D2L_MISTAKE("launch_bound", positive_sums_only, Normalize, "may be negative");
 
 }  // namespace
 }  // namespace d2l

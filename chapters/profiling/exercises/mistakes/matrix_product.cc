@@ -70,6 +70,19 @@ void Product(const float* a, const float* b, float* c, int m, int k, int n) {
 }
 }  // namespace begins_with_the_first_product
 
+namespace skips_nan {
+void Product(const float* a, const float* b, float* c, int m, int k, int n) {
+  std::fill(c, c + m * n, 0.f);
+  for (int i = 0; i < m; ++i) {
+    for (int p = 0; p < k; ++p) {
+      const float factor = a[i * k + p];
+      if (factor != factor) continue;
+      for (int j = 0; j < n; ++j) c[i * n + j] += factor * b[p * n + j];
+    }
+  }
+}
+}  // namespace skips_nan
+
 D2L_MISTAKE("matrix_product", adds_to_old_values, Product, "has old values");
 D2L_MISTAKE("matrix_product", whole_tiles_only, Product, "Nobody wrote this");
 D2L_MISTAKE("matrix_product", transposed, Product, "one after the other");
@@ -77,6 +90,7 @@ D2L_MISTAKE("matrix_product", past_the_edge, Product,
             "a write beside the array");
 D2L_MISTAKE("matrix_product", begins_with_the_first_product, Product,
             "and each sum is 0");
+D2L_MISTAKE("matrix_product", skips_nan, Product, "A NaN, or an infinity,");
 
 }  // namespace
 }  // namespace d2l

@@ -50,12 +50,25 @@ void ColumnSums(const float* x, int rows, int columns, float* sums) {
 }
 }  // namespace a_column_too_many
 
+namespace skips_nan {
+void ColumnSums(const float* x, int rows, int columns, float* sums) {
+  std::fill(sums, sums + columns, 0.f);
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      const float number = x[i * columns + j];
+      if (number == number) sums[j] += number;
+    }
+  }
+}
+}  // namespace skips_nan
+
 D2L_MISTAKE("stride", adds_to_old_values, ColumnSums, "has old values");
 D2L_MISTAKE("stride", begins_with_the_first_row, ColumnSums, "Without rows");
 D2L_MISTAKE("stride", columns_lie_together, ColumnSums, "one after the other");
 D2L_MISTAKE("stride", a_row_too_many, ColumnSums, "a row too many");
 D2L_MISTAKE("stride", a_column_too_many, ColumnSums,
             "a write beside the array");
+D2L_MISTAKE("stride", skips_nan, ColumnSums, "A NaN, or an infinity,");
 
 }  // namespace
 }  // namespace d2l

@@ -9,8 +9,9 @@
 // a call before every load and store; check_hooks.cc defines the called
 // functions, and ThreadSanitizer's own library is not linked. Registers are not
 // seen. The address tells the kind of memory: __shared__ is the thread's static
-// TLS, global memory is what FindMemory finds; the rest, such as a thread's own
-// arrays, is not checked.
+// TLS; global memory is what FindMemory finds, and the program's variables,
+// which __device__, __constant__ and `static` ones are; the rest, such as a
+// thread's own arrays, is not checked.
 //
 // Thread-safe; one grid is checked at a time.
 
@@ -61,25 +62,28 @@ struct SourceLine {
 // An address of code, relative to the program's beginning, for addr2line.
 using Site = std::uint32_t;
 
-// A thread's access; `epoch` is how many barriers its block had passed.
+// A thread's access; `epoch` is how many barriers its block had passed, `time`
+// how often the thread had met other lanes of its warp, or fenced.
 struct Use {
   Site site = 0;  // 0: no access
-  std::uint32_t block = 0;
+  std::uint32_t block = 0, time = 0;
   std::uint16_t thread = 0, epoch = 0;
   bool writes = false, atomic = false;
 };
 struct Event : SourceLine, Use {};
 
 enum class FindingKind {
-  // Two threads use a byte of shared memory between the same barriers, or a
-  // byte of global memory between the same barriers of a block or in two blocks
-  // of a launch; one of them writes, and not both are atomic.
+  // Two threads use a byte, one of them writes, not both are atomic, and
+  // nothing orders the two (order.h).
   kRace,
-  kBarrier,        // some threads of a block never reach it
-  kStrandedLane,   // a lane waits in vain for others of its warp
-  kUninitialised,  // reads shared memory that nobody wrote
-  kOutOfBounds,    // outside of an array or an allocation
-  kMisaligned,     // the address is not aligned to the type
+  kBarrier,         // some threads of a block never reach it
+  kTwoBarriers,     // threads of a block wait at two different barriers
+  kStrandedLane,    // a lane waits in vain for others of its warp
+  kOutsideMask,     // a lane uses a word of its warp, and is not in the mask
+  kDifferentMasks,  // lanes wait for each other with other words, or masks
+  kUninitialised,   // reads shared memory that nobody wrote
+  kOutOfBounds,     // outside of an array or an allocation
+  kMisaligned,      // the address is not aligned to the type
   // The result has other bits when the threads run in another order: a grid
   // runs three times, forward, backward and shuffled.
   kOrder,
@@ -128,6 +132,8 @@ struct Requests {
 struct CheckReport {
   std::vector<Finding> findings;  // each once
   std::vector<Requests> requests;
+  // The most accesses of one thread, to shared and global memory.
+  std::int64_t longest_thread = 0;
 };
 
 // Runs the grid and adds what it finds to the report.

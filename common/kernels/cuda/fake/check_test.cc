@@ -1,6 +1,7 @@
 #include "common/kernels/cuda/fake/check.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -56,6 +57,7 @@ TEST(Check, CountsACopy) {
     EXPECT_EQ(r.sectors, 7 * 4 + 1);
     EXPECT_EQ(r.ideal_sectors, 7 * 4 + 1);
   }
+  EXPECT_EQ(report.longest_thread, 2);
   EXPECT_TRUE(std::equal(in.data(), in.data() + n, out.data()));
   for (const Requests& r : report.requests) {
     EXPECT_EQ(r.kernel, "CopyKernel");
@@ -107,6 +109,7 @@ TEST(Check, CountsColumnSumsAndATiledProduct) {
   const auto report =
       Check(ColumnSums, 3, 32, sums.data(), in.data(), rows, columns);
   EXPECT_EQ(Text(report), "");
+  EXPECT_EQ(report.longest_thread, rows + 1);
   EXPECT_EQ(Total(report, false, false).requests, 3 * rows);
   EXPECT_EQ(Total(report, false, false).sectors, 3 * rows * 4);
   constexpr int n = 48;
@@ -140,6 +143,56 @@ TEST(Check, TakesAtomics) {
   const auto report = Check(Histogram, 8, 128, counts.data(), in.data(), 1000);
   EXPECT_EQ(Text(report), "");
   EXPECT_EQ(std::vector<int>(counts.data(), counts.data() + 8), expected);
+}
+
+// ---- Right, in a style of their own.
+
+TEST(Check, KnowsTheOrderWithinAWarp) {
+  Array<float> out(64), in(64);
+  EXPECT_EQ(Text(Check(SumOfWarp, 1, 64, out.data(), in.data(), true)), "");
+  EXPECT_EQ(out.data()[0], 32 * 33 / 2);
+  EXPECT_THAT(Text(Check(SumOfWarp, 1, 64, out.data(), in.data(), false)),
+              HasSubstr("a race in shared memory"));
+  EXPECT_THAT(Text(Check(PartOfTheWarpSyncs, 1, 32, out.data())),
+              HasSubstr("a race in shared memory"));
+  EXPECT_EQ(Text(Check(SyncWithEndedLanes, 1, 32, out.data(), in.data())), "");
+  EXPECT_EQ(out.data()[19], (1 << 20) - 1);
+}
+
+TEST(Check, TakesRightKernelsOfEveryStyle) {
+  Array<float> out(32 * 32), in(32 * 32);
+  EXPECT_EQ(Text(Check(TakeTurns, 1, 64, out.data(), in.data(), 5, true)), "");
+  EXPECT_NE(Text(Check(TakeTurns, 1, 64, out.data(), in.data(), 5, false)), "");
+  EXPECT_EQ(Text(Check(WholeBlocksReturn, 5, 64, out.data(), in.data(), 128)),
+            "");
+  EXPECT_EQ(
+      Text(Check(SwizzledTranspose, 1, dim3(32, 32), out.data(), in.data())),
+      "");
+  EXPECT_EQ(out.data()[5 * 32 + 7], in.data()[7 * 32 + 5]);
+}
+
+TEST(Check, KnowsTheOrderOfAtomicsWithFences) {
+  for (const bool fences : {true, false}) {
+    Array<float> out(1), in(6 * 32), partial(6);
+    Array<unsigned> arrived(1);
+    arrived.data()[0] = 0;
+    const std::string sum =
+        Text(Check(SumByLastBlock, 6, 32, out.data(), in.data(), partial.data(),
+                   arrived.data(), fences));
+    EXPECT_EQ(out.data()[0], 192 * 193 / 2);
+    Array<int> flag(1);
+    flag.data()[0] = 0;
+    const std::string word =
+        Text(Check(FlagInABlock, 1, 64, out.data(), flag.data(), fences));
+    EXPECT_EQ(out.data()[0], 5);
+    for (const std::string& text : {sum, word}) {
+      if (fences) {
+        EXPECT_EQ(text, "");
+      } else {
+        EXPECT_THAT(text, HasSubstr("a race in"));
+      }
+    }
+  }
 }
 
 // ---- Faults.
@@ -189,6 +242,49 @@ TEST(Check, FindsTheRest) {
   EXPECT_TRUE(Found(report, FindingKind::kRace));
   EXPECT_TRUE(Found(Check(StrandedLanes, 1, 32, ints.data()),
                     FindingKind::kStrandedLane));
+}
+
+TEST(Check, FindsUndefinedWordsOfWarpsAndBarriers) {
+  Array<unsigned> out(32);
+  Array<int> ints(32);
+  Array<float> floats(64), in(64);
+  EXPECT_TRUE(Found(Check(OutsideTheMask, 1, 32, out.data()),
+                    FindingKind::kOutsideMask));
+  EXPECT_TRUE(Found(Check(MasksThatDiffer, 1, 32, out.data()),
+                    FindingKind::kDifferentMasks));
+  EXPECT_TRUE(Found(Check(WordsThatDiffer, 1, 32, out.data()),
+                    FindingKind::kDifferentMasks));
+  EXPECT_TRUE(Found(Check(ReadsAnEndedLane, 1, 32, ints.data()),
+                    FindingKind::kStrandedLane));
+  const auto two = Check(TwoBarriers, 1, 64, floats.data(), in.data());
+  ASSERT_TRUE(Found(two, FindingKind::kTwoBarriers)) << Text(two);
+  EXPECT_EQ(std::abs(two.findings[0].at.line - two.findings[0].before.line), 3);
+}
+
+TEST(Check, SeesVariablesOfTheProgram) {
+  Array<int> counts(8), values(64);
+  for (int i = 0; i < 64; ++i) values.data()[i] = i % 8;
+  const auto device =
+      Check(DeviceHistogram, 1, 64, counts.data(), values.data(), 64);
+  EXPECT_TRUE(Found(device, FindingKind::kRace));
+  Array<float> out(128), in(128);
+  const auto scratch = Check(StaticScratch, 2, 64, out.data(), in.data());
+  ASSERT_TRUE(Found(scratch, FindingKind::kRace)) << Text(scratch);
+  EXPECT_FALSE(scratch.findings[0].shared);
+}
+
+TEST(Check, SeesTheEndOfDynamicSharedMemory) {
+  Array<float> out(64);
+  const auto run = [&](std::size_t words) {
+    float* const scratch = reinterpret_cast<float*>(DynamicShared());
+    CheckedRun(
+        reinterpret_cast<const void*>(BeyondDynamicShared),
+        {1, 64, [&] { BeyondDynamicShared(out.data(), scratch); }, 4 * words},
+        FindCheckedArray);
+    return TakeCheckReport();
+  };
+  EXPECT_EQ(Text(run(65)), "");
+  EXPECT_TRUE(Found(run(64), FindingKind::kOutOfBounds));
 }
 
 TEST(CheckDeathTest, SaysWhatItFoundBeforeAFault) {

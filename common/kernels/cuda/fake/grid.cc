@@ -3,6 +3,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,6 +20,13 @@ thread_local dim3 threadIdx;
 thread_local dim3 blockIdx;
 thread_local dim3 blockDim;
 thread_local dim3 gridDim;
+
+// Kernels declare arrays of any name that begin with this one: see
+// exercise.bzl.
+extern "C" {
+alignas(16) thread_local char d2l_dynamic_shared
+    [d2l::kernels::cuda::kMostDynamicShared];
+}
 
 namespace d2l::kernels::cuda {
 namespace {
@@ -49,7 +57,7 @@ std::vector<unsigned> Turns(unsigned count, TurnOrder order,
 // block.
 class Block {
  public:
-  enum class State { kReady, kAtBarrier, kInWarp, kDone };
+  enum class State { kReady, kAtBarrier, kInWarp, kInActiveMask, kDone };
 
   void Run(const Grid& grid, const std::vector<unsigned>& turns,
            GridObserver* observer) {
@@ -75,24 +83,44 @@ class Block {
   }
 
   // In a thread of the block: lets the next one run.
-  void Wait(State state, const void* site, unsigned mask = 0) {
+  void Wait(State state, const void* site) {
     Fiber& fiber = *fibers_[running_];
     fiber.state = state;
     fiber.site = site;
-    fiber.mask = mask;
     Yield();
   }
 
-  std::uint64_t Exchange(unsigned mask, std::uint64_t value, int from,
-                         const void* site) {
-    const unsigned first = running_ / warpSize * warpSize;
-    fibers_[running_]->handed = value;
-    Wait(State::kInWarp, site, mask);
-    const unsigned other = first + static_cast<unsigned>(from);
-    const bool has = other < count_ && (mask >> from & 1) != 0;
-    const std::uint64_t got = has ? fibers_[other]->handed : value;
-    Wait(State::kInWarp, site, mask);  // until the others have read
-    return got;
+  // Waits for the block; returns for how many threads the predicate holds.
+  int Barrier(bool predicate, const void* site) {
+    fibers_[running_]->given = predicate;
+    Wait(State::kAtBarrier, site);
+    return holds_;
+  }
+
+  const internal::Handed& Exchange(internal::WarpWord word, unsigned mask,
+                                   std::uint64_t value, int from,
+                                   const void* site) {
+    Fiber& fiber = *fibers_[running_];
+    const unsigned lane = running_ % warpSize;
+    fiber.handed = {};
+    if ((mask >> lane & 1) == 0) {
+      Fault(FindingKind::kOutsideMask, site);
+      return fiber.handed;
+    }
+    fiber.word = word;
+    fiber.mask = mask;
+    fiber.given = value;
+    Wait(State::kInWarp, site);
+    const unsigned wanted = from < 0 ? 0 : 1u << from & mask & Existing(lane);
+    if ((wanted & ~fiber.handed.lanes) != 0 && !fiber.stranded) {
+      Fault(FindingKind::kStrandedLane, site);  // that lane has ended
+    }
+    return fiber.handed;
+  }
+
+  unsigned ActiveMask(const void* site) {
+    Wait(State::kInActiveMask, site);
+    return fibers_[running_]->mask;
   }
 
   unsigned running() const { return running_; }
@@ -106,8 +134,12 @@ class Block {
     bool begun = false;
     State state = State::kReady;
     const void* site = nullptr;  // where it waits
-    unsigned mask = 0;           // for which lanes
-    std::uint64_t handed = 0;
+    std::uint64_t given = 0;     // what it hands to others
+    // In a warp: for which lanes it waits, in which word, and what it gets.
+    unsigned mask = 0;
+    internal::WarpWord word = internal::WarpWord::kSync;
+    internal::Handed handed;
+    bool stranded = false;  // it waited in vain
   };
 
   static std::unique_ptr<Fiber> NewFiber() {
@@ -121,23 +153,47 @@ class Block {
     return fiber;
   }
 
+  void Fault(FindingKind kind, const void* site, const void* other = nullptr) {
+    if (observer_ != nullptr) observer_->Fault(kind, site, nullptr, other);
+  }
+
+  // The lanes of the running thread's warp that have a thread.
+  unsigned Existing(unsigned lane) const {
+    const unsigned threads = count_ - (running_ - lane);
+    return threads >= warpSize ? ~0u : (1u << threads) - 1;
+  }
+
   // Makes the threads ready whose wait is over. False if all have ended.
   bool Release() {
-    if (ReleaseWarps(/*stranded=*/false)) return true;
-    unsigned done = 0, waiting = 0;
-    const void* site = nullptr;
+    bool any = false, all_ended = true;
+    for (unsigned first = 0; first < count_; first += warpSize) {
+      any |= ReleaseLanes(first, /*stranded=*/false);
+    }
+    if (any) return true;
+    const Fiber* waiting = nullptr;
+    bool ended = false, in_warp = false;
+    holds_ = 0;
     for (unsigned t = 0; t < count_; ++t) {
-      done += fibers_[t]->state == State::kDone;
-      if (fibers_[t]->state != State::kAtBarrier) continue;
-      ++waiting;
-      site = fibers_[t]->site;
+      const Fiber& fiber = *fibers_[t];
+      ended |= fiber.state == State::kDone;
+      all_ended &= fiber.state == State::kDone;
+      in_warp |= fiber.state == State::kInWarp;
+      if (fiber.state != State::kAtBarrier) continue;
+      if (waiting != nullptr && waiting->site != fiber.site) {
+        Fault(FindingKind::kTwoBarriers, fiber.site, waiting->site);
+      }
+      waiting = &fiber;
+      holds_ += fiber.given != 0;
     }
-    if (done == count_) return false;
-    if (done + waiting < count_) return ReleaseWarps(/*stranded=*/true);
-    if (observer_ != nullptr) {
-      if (done > 0) observer_->Fault(FindingKind::kBarrier, site);
-      observer_->Barrier();
+    if (all_ended) return false;
+    if (in_warp) {
+      for (unsigned first = 0; first < count_; first += warpSize) {
+        ReleaseLanes(first, /*stranded=*/true);
+      }
+      return true;
     }
+    if (ended) Fault(FindingKind::kBarrier, waiting->site);
+    if (observer_ != nullptr) observer_->Barrier();
     for (unsigned t = 0; t < count_; ++t) {
       if (fibers_[t]->state == State::kAtBarrier) {
         fibers_[t]->state = State::kReady;
@@ -146,30 +202,79 @@ class Block {
     return true;
   }
 
-  // Releases lanes that wait for no other; if stranded, all that wait.
-  bool ReleaseWarps(bool stranded) {
+  // Of the warp with this first thread, releases lanes that wait for no other;
+  // if stranded, all that wait.
+  bool ReleaseLanes(unsigned first, bool stranded) {
     bool any = false;
-    for (unsigned first = 0; first < count_; first += warpSize) {
-      unsigned waiting = 0;
-      const unsigned last = std::min(first + warpSize, count_);
-      for (unsigned t = first; t < last; ++t) {
-        if (fibers_[t]->state == State::kInWarp) waiting |= 1u << (t - first);
+    const unsigned lanes = std::min<unsigned>(warpSize, count_ - first);
+    const auto fiber = [&](unsigned lane) -> Fiber& {
+      return *fibers_[first + lane];
+    };
+    const auto lanes_with = [&](const auto& holds) {
+      unsigned with = 0;
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        if (holds(fiber(lane))) with |= 1u << lane;
       }
-      for (unsigned t = first; t < last; ++t) {
-        Fiber& fiber = *fibers_[t];
-        if ((waiting >> (t - first) & 1) == 0) continue;
-        const bool whole = last - first == warpSize;
-        const unsigned wanted =
-            whole ? fiber.mask : fiber.mask & ((1u << (last - first)) - 1);
-        if (!stranded && (wanted & ~waiting) != 0) continue;
-        if (stranded && observer_ != nullptr) {
-          observer_->Fault(FindingKind::kStrandedLane, fiber.site);
+      return with;
+    };
+    const unsigned ended =
+        lanes_with([](const Fiber& f) { return f.state == State::kDone; });
+    for (unsigned turn = 0; turn < 2 * lanes; ++turn) {
+      const Fiber& leader = fiber(turn % lanes);
+      const State state = turn < lanes ? State::kInWarp : State::kInActiveMask;
+      unsigned released = 0;
+      if (leader.state != state) continue;
+      if (state == State::kInWarp) {
+        const internal::WarpWord word = leader.word;
+        const unsigned mask = leader.mask;
+        const auto alike = [&](const Fiber& f) {
+          return f.state == State::kInWarp && f.mask == mask && f.word == word;
+        };
+        released = lanes_with(alike);
+        const unsigned exist = lanes == warpSize ? ~0u : (1u << lanes) - 1;
+        const unsigned missing = mask & exist & ~ended & ~released;
+        if (missing != 0 && !stranded) continue;
+        if (missing != 0) {
+          const unsigned elsewhere = lanes_with(
+              [](const Fiber& f) { return f.state == State::kInWarp; });
+          const unsigned other = missing & elsewhere;
+          Fault(other != 0 ? FindingKind::kDifferentMasks
+                           : FindingKind::kStrandedLane,
+                leader.site,
+                other != 0 ? fiber(__builtin_ctz(other)).site : nullptr);
         }
-        fiber.state = State::kReady;
-        any = true;
+        HandOver(first, released, missing != 0);
+      } else if (!any) {
+        // No other lane of the warp goes on, so that no more will come.
+        const void* const site = leader.site;
+        released = lanes_with([site](const Fiber& f) {
+          return f.state == State::kInActiveMask && f.site == site;
+        });
+        for (unsigned l = 0; l < lanes; ++l) fiber(l).mask = released;
       }
+      for (unsigned l = 0; l < lanes; ++l) {
+        if ((released >> l & 1) != 0) fiber(l).state = State::kReady;
+      }
+      any |= released != 0;
     }
     return any;
+  }
+
+  // Gives the lanes what they hand to each other.
+  void HandOver(unsigned first, unsigned lanes, bool stranded) {
+    if (observer_ != nullptr) observer_->JoinLanes(first, lanes);
+    internal::Handed handed;
+    handed.lanes = lanes;
+    for (unsigned lane = 0; lane < warpSize; ++lane) {
+      if ((lanes >> lane & 1) != 0) {
+        handed.values[lane] = fibers_[first + lane]->given;
+      }
+    }
+    for (unsigned lane = 0; lane < warpSize; ++lane) {
+      if ((lanes >> lane & 1) == 0) continue;
+      fibers_[first + lane]->handed = handed;
+      fibers_[first + lane]->stranded = stranded;
+    }
   }
 
   D2L_SWITCHES_STACKS void Yield() {
@@ -194,6 +299,7 @@ class Block {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   unsigned count_ = 0;
   unsigned running_ = 0;
+  int holds_ = 0;  // at the last barrier
   JumpBuffer scheduler_;
 };
 
@@ -208,17 +314,6 @@ void Block::Enter() {
     (*block.thread_)();
     block.Wait(State::kDone, nullptr);
   }
-}
-
-// Reports one atomic access to the block's observer.
-template <typename T>
-T Add(T* to, T value, const void* site) {
-  if (GridObserver* const observer = ObserverOfThread()) {
-    observer->Access(to, sizeof(T), /*writes=*/true, /*atomic=*/true, site);
-  }
-  const T before = *to;
-  *to = before + value;
-  return before;
 }
 
 }  // namespace
@@ -241,47 +336,54 @@ void RunGrid(const Grid& grid, TurnOrder order, GridObserver* observer) {
 
 GridObserver* ObserverOfThread() { return BlockOfThread().observer(); }
 
+char* DynamicShared() { return d2l_dynamic_shared; }
+
 namespace internal {
 
-std::uint64_t Exchange(unsigned mask, std::uint64_t value, int from) {
-  return BlockOfThread().Exchange(mask, value, from,
+const Handed& Exchange(WarpWord word, unsigned mask, std::uint64_t value,
+                       int from) {
+  return BlockOfThread().Exchange(word, mask, value, from,
                                   __builtin_return_address(0));
 }
 
-unsigned Ballot(unsigned mask, bool predicate) {
-  unsigned lanes = 0;
-  for (int lane = 0; lane < warpSize; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
-    const bool held =
-        BlockOfThread().Exchange(mask, predicate, lane,
-                                 __builtin_return_address(0)) != 0;
-    // For a lane without a thread, Exchange returns the caller's own value.
-    const unsigned first = BlockOfThread().running() / warpSize * warpSize;
-    const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
-    if (held && first + lane < threads) lanes |= 1u << lane;
-  }
-  return lanes;
+unsigned ActiveMask() {
+  return BlockOfThread().ActiveMask(__builtin_return_address(0));
 }
 
 int LaneOfThread() {
   return static_cast<int>(BlockOfThread().running() % warpSize);
 }
 
-int AtomicAdd(int* to, int value) {
-  return Add(to, value, __builtin_return_address(0));
-}
-unsigned AtomicAdd(unsigned* to, unsigned value) {
-  return Add(to, value, __builtin_return_address(0));
-}
-float AtomicAdd(float* to, float value) {
-  return Add(to, value, __builtin_return_address(0));
-}
-
 }  // namespace internal
 }  // namespace d2l::kernels::cuda
 
+using d2l::kernels::cuda::BlockOfThread;
+
 void __syncthreads() {
-  using d2l::kernels::cuda::Block;
-  d2l::kernels::cuda::BlockOfThread().Wait(Block::State::kAtBarrier,
-                                           __builtin_return_address(0));
+  BlockOfThread().Barrier(false, __builtin_return_address(0));
 }
+int __syncthreads_count(int predicate) {
+  return BlockOfThread().Barrier(predicate != 0, __builtin_return_address(0));
+}
+int __syncthreads_and(int predicate) {
+  return BlockOfThread().Barrier(predicate == 0, __builtin_return_address(0)) ==
+         0;
+}
+int __syncthreads_or(int predicate) {
+  return BlockOfThread().Barrier(predicate != 0, __builtin_return_address(0)) >
+         0;
+}
+
+void __threadfence() {
+  using d2l::kernels::cuda::GridObserver;
+  GridObserver* const observer = BlockOfThread().observer();
+  if (observer != nullptr) observer->Fence();
+}
+void __threadfence_block() { __threadfence(); }
+void __threadfence_system() { __threadfence(); }
+
+long long clock64() {  // NOLINT(google-runtime-int): as CUDA's
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+void __trap() { std::abort(); }

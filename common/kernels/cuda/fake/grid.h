@@ -24,7 +24,14 @@ struct Grid {
   dim3 blocks;
   dim3 threads;  // of a block: 1024 at most
   std::function<void()> thread;
+  // The bytes of `extern __shared__` arrays, kMostDynamicShared at most.
+  std::size_t dynamic_shared = 0;
 };
+
+inline constexpr std::size_t kMostDynamicShared = 48 << 10;
+
+// The beginning of this thread's `extern __shared__` arrays.
+char* DynamicShared();
 
 enum class FindingKind;  // check.h
 
@@ -39,12 +46,19 @@ class GridObserver {
                       std::size_t bytes) = 0;
   // All threads that have not ended have reached a barrier.
   virtual void Barrier() = 0;
+  // These lanes, of the warp whose first thread this is, have waited for each
+  // other.
+  virtual void JoinLanes(unsigned first, unsigned lanes) = 0;
+  // The running thread calls __threadfence().
+  virtual void Fence() = 0;
   // If kernels are compiled for the check, called for all accesses, also to a
   // thread's own stack; otherwise for the atomic ones.
   virtual void Access(const void* address, std::size_t bytes, bool writes,
                       bool atomic, const void* site) = 0;
+  // `other` is a second site that takes part.
   virtual void Fault(FindingKind kind, const void* site,
-                     const void* address = nullptr) = 0;
+                     const void* address = nullptr,
+                     const void* other = nullptr) = 0;
   virtual void EndBlock() = 0;
 };
 

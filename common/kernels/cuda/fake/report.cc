@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -29,7 +30,11 @@ namespace {
 constexpr const char* kSentences[] = {
     "$0: a race in $1: $2 $3 ($4) what $5 $6 ($7), and nothing orders the two",
     "$0: not all threads of a block reach the barrier ($4)",
+    "$0: threads of a block wait at two different barriers ($4 and $7)",
     "$0: a lane waits for others of its warp that do not come ($4)",
+    "$0: $2 is not in the mask that it gives ($4)",
+    "$0: lanes of a warp wait for each other with different masks or words "
+    "($4 and $7)",
     "$0: $2 reads $1 that nobody wrote ($4)",
     "$0: $2 goes beyond the end of an array ($4)",
     "$0: $2 uses $1 that is not aligned to the access ($4)",
@@ -42,12 +47,17 @@ std::string ShortName(std::string name) {
   return name.substr(name.find_last_of(": ") + 1);
 }
 
+bool IsOfWords(const std::string& file) {
+  return absl::StrContains(file, "common/kernels/cuda/fake/") &&
+         absl::EndsWith(file, ".h");
+}
+
 std::map<Site, SourceLine> LinesOf(const std::set<Site>& sites) {
   std::map<Site, SourceLine> lines;
   // The length of a command line is limited.
   for (auto named = sites.begin(), next = named; next != sites.end();) {
     std::string command =
-        absl::StrCat("addr2line -f -C -e /proc/", getpid(), "/exe");
+        absl::StrCat("addr2line -a -i -f -C -e /proc/", getpid(), "/exe");
     for (int i = 0; i < 500 && next != sites.end(); ++i, ++next) {
       absl::StrAppendFormat(&command, " 0x%x", *next);
     }
@@ -56,12 +66,19 @@ std::map<Site, SourceLine> LinesOf(const std::set<Site>& sites) {
     if (pipe == nullptr) break;
     __gnu_cxx::stdio_filebuf<char> output(pipe, std::ios::in);
     std::istream in(&output);
-    for (std::string function, place;
-         std::getline(in, function) && std::getline(in, place); ++named) {
+    // After the address, a function and a place for each inlined call, from
+    // the inside out. CUDA's words are inlined: their caller has the line.
+    SourceLine* line = nullptr;
+    for (std::string function, place; std::getline(in, function);) {
+      if (absl::StartsWith(function, "0x")) {
+        line = &lines[*named++];
+        continue;
+      }
+      if (!std::getline(in, place)) break;
       const std::pair<std::string, std::string> at =
           absl::StrSplit(absl::StripPrefix(place, "/proc/self/cwd/"), ':');
-      lines[*named] = {at.first, std::atoi(at.second.c_str()),
-                       ShortName(function)};
+      if (!line->file.empty() && !IsOfWords(line->file)) continue;
+      *line = {at.first, std::atoi(at.second.c_str()), ShortName(function)};
     }
     pclose(pipe);
   }
@@ -86,6 +103,11 @@ CheckReport internal::Named(AllFindings&& findings, AllRequests&& requests) {
     finding.kernel = lines[key.second[0]].function;
     for (Event* const e : {&finding.at, &finding.before}) {
       static_cast<SourceLine&>(*e) = lines[e->site];
+    }
+    // The compiler may have made several calls of one.
+    if (finding.kind == FindingKind::kTwoBarriers &&
+        finding.at.ToString() == finding.before.ToString()) {
+      continue;
     }
     Finding same = finding;
     for (Event* const e : {&same.at, &same.before}) e->block = e->thread = 0;

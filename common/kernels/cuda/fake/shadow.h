@@ -1,8 +1,7 @@
 // Shadow remembers the last uses of each byte of memory, to find races.
 //
 //   Shadow shadow;
-//   shadow.Mark(address, 4, {site, block, thread, epoch, /*writes=*/true},
-//               [](const Use& before) { … });
+//   shadow.Mark(address, 4, use, order, [](const Use& before) { … });
 //
 // Not thread-safe.
 
@@ -17,6 +16,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "common/kernels/cuda/fake/check.h"
+#include "common/kernels/cuda/fake/order.h"
 
 namespace d2l::kernels::cuda::internal {
 
@@ -28,7 +28,7 @@ class Shadow {
   // Returns false if one of the bytes was never written.
   template <typename OnRace>
   bool Mark(std::uintptr_t begin, std::size_t bytes, const Use& use,
-            const OnRace& race) {
+            Order& order, const OnRace& race) {
     bool written = true;
     for (std::uintptr_t a = begin; a < begin + bytes;) {
       std::vector<Cell>& cells = pages_[a / kPage];
@@ -40,17 +40,16 @@ class Shadow {
       }
       Cell& cell = cells[a % kPage * cells.size() / kPage];
       for (const Use& before : cell) {
-        if (Race(before, use)) race(before);
+        if (Conflict(before, use) && !order.Ordered(before, use)) race(before);
       }
       auto& [write, first, second] = cell;
       written = written && write.site != 0;
-      // A block's later reads replace its earlier ones. One of the two slots
-      // keeps a read by another thread, or by the first block.
+      // A read replaces one that comes before it. One of the two slots keeps a
+      // read by another thread, or by the first block.
       if (use.writes) {
         write = use;
       } else if (first.site == 0 ||
-                 (first.block == use.block &&
-                  (first.thread == use.thread || first.epoch != use.epoch))) {
+                 (first.block == use.block && order.Ordered(first, use))) {
         first = use;
       } else {
         second = use;
@@ -61,10 +60,8 @@ class Shadow {
   }
 
  private:
-  // True if nothing orders the two, and one of them writes.
-  static bool Race(const Use& a, const Use& b) {
-    return a.site != 0 && (a.writes || b.writes) && !(a.atomic && b.atomic) &&
-           (a.block != b.block || (a.thread != b.thread && a.epoch == b.epoch));
+  static bool Conflict(const Use& a, const Use& b) {
+    return a.site != 0 && (a.writes || b.writes) && !(a.atomic && b.atomic);
   }
 
   // The last write, and two reads: enough to find a read by another thread, and

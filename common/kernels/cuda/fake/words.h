@@ -7,90 +7,69 @@
 //   }
 //
 // start_kernel.cuh launches kernels, and grid.h runs their threads. For nvcc,
-// which has its own words, this header is empty.
+// which has its own words, this header is empty. Words that need more than a
+// line are in vectors.h, math.h, warp.h and atomics.h.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_FAKE_WORDS_H_
 #define D2L_COMMON_KERNELS_CUDA_FAKE_WORDS_H_
 
 #ifndef __CUDACC__
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
+// libstdc++ uses the name __noinline__, so this comes before the macro.
+#include <memory>
+
+#include "common/kernels/cuda/fake/atomics.h"
+#include "common/kernels/cuda/fake/math.h"
+#include "common/kernels/cuda/fake/vectors.h"
+#include "common/kernels/cuda/fake/warp.h"
 
 #define __global__
 #define __device__
+#define __host__
+#define __constant__
+#define __managed__
 // One block runs on a thread at a time.
-#define __shared__ static thread_local
+#define __shared__ thread_local
 #define __launch_bounds__(...)
-
-struct dim3 {
-  dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1)  // NOLINT: as CUDA's
-      : x(x), y(y), z(z) {}
-  unsigned x, y, z;
-};
-struct alignas(16) uint4 {
-  unsigned x, y, z, w;
-};
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 extern thread_local dim3 threadIdx;
 extern thread_local dim3 blockIdx;
 extern thread_local dim3 blockDim;
 extern thread_local dim3 gridDim;
 
-void __syncthreads();
-using std::min;  // NOLINT(google-global-names-in-headers): as CUDA has it
-
-namespace d2l::kernels::cuda::internal {
-
-// Waits for the lanes of `mask`, hands `value` to them, and returns the value
-// of lane `from`.
-std::uint64_t Exchange(unsigned mask, std::uint64_t value, int from);
-// The lanes of `mask` for which `predicate` holds.
-unsigned Ballot(unsigned mask, bool predicate);
-int LaneOfThread();
-// Adds atomically; returns the previous value.
-int AtomicAdd(int* to, int value);
-unsigned AtomicAdd(unsigned* to, unsigned value);
-float AtomicAdd(float* to, float value);
-
-template <typename T>
-T Shuffle(unsigned mask, T value, int from) {
-  static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(T));
-  bits = Exchange(mask, bits, from);
-  std::memcpy(&value, &bits, sizeof(T));
-  return value;
-}
-
-}  // namespace d2l::kernels::cuda::internal
-
 constexpr int warpSize = 32;
 
-template <typename T>
-T __shfl_sync(unsigned mask, T value, int lane) {
-  return d2l::kernels::cuda::internal::Shuffle(mask, value, lane % warpSize);
-}
-template <typename T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta) {
-  const int lane = d2l::kernels::cuda::internal::LaneOfThread();
-  const int from = lane + static_cast<int>(delta);
-  return d2l::kernels::cuda::internal::Shuffle(mask, value,
-                                               from < warpSize ? from : lane);
-}
-template <typename T>
-T __shfl_xor_sync(unsigned mask, T value, int lanes) {
-  const int lane = d2l::kernels::cuda::internal::LaneOfThread();
-  return d2l::kernels::cuda::internal::Shuffle(mask, value, lane ^ lanes);
-}
-inline unsigned __ballot_sync(unsigned mask, int predicate) {
-  return d2l::kernels::cuda::internal::Ballot(mask, predicate != 0);
-}
-template <typename T>
-T atomicAdd(T* to, T value) {
-  return d2l::kernels::cuda::internal::AtomicAdd(to, value);
-}
+// Caches are not modelled. These are macros, so that the check of kernels finds
+// the access in the line that has the word.
+#define __ldg(from) (*(from))
+#define __ldca(from) (*(from))
+#define __ldcg(from) (*(from))
+#define __ldcs(from) (*(from))
+#define __stcg(to, value) (*(to) = (value))
+#define __stcs(to, value) (*(to) = (value))
+#define __stwb(to, value) (*(to) = (value))
+
+void __syncthreads();
+// They wait as __syncthreads() does, and return for how many threads of the
+// block the predicate holds, whether it holds for all, and for any.
+int __syncthreads_count(int predicate);
+int __syncthreads_and(int predicate);
+int __syncthreads_or(int predicate);
+
+// What the thread did before is done, for the threads that see what it does
+// next to an atomic.
+void __threadfence();
+void __threadfence_block();
+void __threadfence_system();
+
+// Nanoseconds of the CPU: no figure of a GPU. clock() is C's.
+long long clock64();  // NOLINT(google-runtime-int): as CUDA's
+inline void __nanosleep(unsigned) {}
+[[noreturn]] void __trap();
 
 #endif  // __CUDACC__
 
