@@ -85,8 +85,9 @@ TEST(Lesson, NeedsNoCompiler) {
   EXPECT_THAT(run.output,
               HasSubstr("INCONCLUSIVE  -O2 leaves hardly any instructions: ?"));
   EXPECT_THAT(run.output, HasSubstr("No generated C++: there is no C++"));
-  EXPECT_THAT(run.output,
-              HasSubstr("INCONCLUSIVE  The C++ compiler of the chain has paid"));
+  EXPECT_THAT(
+      run.output,
+      HasSubstr("INCONCLUSIVE  The C++ compiler of the chain has paid"));
   EXPECT_THAT(run.output, Not(HasSubstr("ERROR")));
 }
 
