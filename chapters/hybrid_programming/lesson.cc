@@ -200,6 +200,10 @@ void PrintFrameworks() {
   }
 }
 
+Judgement NotMeasured() {
+  return {Verdict::kInconclusive, "?", Say("not measured")};
+}
+
 // Claims what the compiler leaves of the program, and how fast that is.
 void ClaimOptimised(Cell& cell, const Judgement& left, const Judgement& faster,
                     const std::string& because) {
@@ -275,9 +279,7 @@ void C2(Cell& cell) {
     status = JudgeOptimised(cell, prog, *y, *optimised);
   }
   if (!status.ok()) {
-    const Judgement unknown = {Verdict::kInconclusive, "?",
-                               Say("not measured")};
-    ClaimOptimised(cell, unknown, unknown,
+    ClaimOptimised(cell, NotMeasured(), NotMeasured(),
                    Say("Nothing was compiled: %s.", status.message()));
   }
   JudgeTraced(cell);
@@ -438,12 +440,11 @@ void BreakEven(Cell& cell) {
   CallsToPay(cell, "chain of 10, traced", tracing.value.median, 1, t[0], t[1]);
   const std::string& no_cpp = generated.not_generated();
   const Judgement compiler_pays =
-      no_cpp.empty()
-          ? Below(CallsToPay(cell, "chain of 10, C++ after strips",
-                             generated.compile_seconds(), 1, t[1], t[2],
-                             &why_cpp),
-                  1000)
-          : Judgement{Verdict::kInconclusive, "?", Say("not measured")};
+      no_cpp.empty() ? Below(CallsToPay(cell, "chain of 10, C++ after strips",
+                                        generated.compile_seconds(), 1, t[1],
+                                        t[2], &why_cpp),
+                             1000)
+                     : NotMeasured();
 
   cell.Claim(
       "Tracing and all passes of the network take less than 1 ms: {}.",

@@ -20,18 +20,6 @@ const LessonRun& OnOneDevice() {
   return RunLesson(Tested(), {"--devices=cpu:0"});
 }
 
-// All claims, of which the output shows two for each cell.
-std::string Claims() {
-  std::string claims;
-  for (const auto& cell : OnOneDevice().json["cells"]) {
-    for (const auto& claim : cell["claims"]) {
-      claims += claim["verdict"].get<std::string>() + "  " +
-                claim["meaning"].get<std::string>() + "\n";
-    }
-  }
-  return claims;
-}
-
 TEST(Lesson, CompilersLeaveTheConstantOfTheText) {
   const std::string& output = OnOneDevice().output;
   EXPECT_THAT(output, HasSubstr("return fancy_func(1, 2, 3, 4); }\n"
@@ -39,7 +27,7 @@ TEST(Lesson, CompilersLeaveTheConstantOfTheText) {
   EXPECT_THAT(output, ContainsRegex("-O2:     .*10.*;.*\n"));
   EXPECT_THAT(output, ContainsRegex(
                           "HOLDS  -O2 leaves hardly any instructions: [0-9]+"));
-  EXPECT_THAT(Claims(),
+  EXPECT_THAT(Claims(OnOneDevice()),
               HasSubstr("HOLDS  The passes leave none of the traced"));
 }
 
@@ -54,7 +42,7 @@ TEST(Lesson, RefusesAReadAndFreezesAFlag) {
   EXPECT_THAT(output, HasSubstr("HOLDS  Of three calls only one printed: 1."));
   EXPECT_THAT(output, HasSubstr("HOLDS  The read in Forward was refused"));
   EXPECT_THAT(
-      Claims(),
+      Claims(OnOneDevice()),
       HasSubstr(
           "HOLDS  A changed flag changes no output of the program: 0 of 2"));
   EXPECT_THAT(output,

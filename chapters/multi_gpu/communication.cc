@@ -335,6 +335,13 @@ void OverlapLink(Cell& cell) {
                  Median(t[2]), Median(t[3]), at_end)));
 }
 
+static std::string BothMove(const std::string& bytes) {
+  return OnCpus() ? Say("Both move %s in all, and one memory has all "
+                        "of it to read and write.",
+                        bytes)
+                  : Say("Both move %s in all.", bytes);
+}
+
 // %% d2l/parameter-server, measured
 void ParameterServer(Cell& cell) {
   const int equal = PrintFormulas(SimulateTheBook());
@@ -369,12 +376,7 @@ void ParameterServer(Cell& cell) {
                        return Topology::NvSwitch(gpus, 54e9);
                      }).Draw("160 MB by number of GPUs, simulated"));
   const std::size_t others = devices.size() - 1;
-  const std::string moved = FormatBytes(2 * others * 4 * n);
-  const std::string both =
-      OnCpus() ? Say("Both move %s in all, and one memory has all "
-                     "of it to read and write.",
-                     moved)
-               : Say("Both move %s in all.", moved);
+  const std::string both = BothMove(FormatBytes(2 * others * 4 * n));
   cell.Claim(
       "The simulation agrees with the book's figures: {}.",
       Counted(equal == 4, "needs 4", Say("%d of %d", equal, 4)),

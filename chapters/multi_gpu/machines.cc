@@ -264,7 +264,26 @@ void Networks(Cell& cell) {
 // %%
 D2L_CELL("d2l/networks", Networks);
 
+// The times that the two processes returned: of a star with an eighth of the
+// array, of each algorithm, and of MPI_Allreduce.
+static std::vector<Figure> TwoProcesses(Cell& cell,
+                                        const std::vector<double>& returned) {
+  std::vector<TimedRepeats> timed = {{"star of an eighth, two processes", {}}};
+  for (const AllReduceAlgorithm algorithm : kShown) {
+    timed.push_back(
+        {Worded("%s, two processes", Phrase(AllReduceAlgorithmName(algorithm))),
+         {}});
+  }
+  timed.push_back({"MPI_Allreduce", {}});
+  for (std::size_t i = 1; i < returned.size(); i += 2) {
+    timed[(i - 1) / 2 % timed.size()].repeats.push_back(
+        {returned[i], returned[i + 1] == 1});
+  }
+  return cell.ReportTimes("cpu:0 of each, virtual", timed);
+}
+
 // %% d2l/several-machines, measured
+// TwoProcesses stands above this cell.
 void SeveralMachines(Cell& cell) {
   const std::int64_t n = cell.BySize(1 << 18, 1 << 22, 1 << 24);
   const absl::StatusOr<std::vector<double>> returned = RunTwo(n);
@@ -279,19 +298,7 @@ void SeveralMachines(Cell& cell) {
          devices, [&data, algorithm] { AllReduce(data, algorithm); }});
   }
   const Timings one = cell.TimeInterleaved(alternatives);
-  std::vector<TimedRepeats> timed = {{"star of an eighth, two processes", {}}};
-  for (const AllReduceAlgorithm algorithm : kShown) {
-    timed.push_back(
-        {Worded("%s, two processes", Phrase(AllReduceAlgorithmName(algorithm))),
-         {}});
-  }
-  timed.push_back({"MPI_Allreduce", {}});
-  for (std::size_t i = 1; i < returned->size(); i += 2) {
-    timed[(i - 1) / 2 % timed.size()].repeats.push_back(
-        {returned->at(i), returned->at(i + 1) == 1});
-  }
-  const std::vector<Figure> two =
-      cell.ReportTimes("cpu:0 of each, virtual", timed);
+  const std::vector<Figure> two = TwoProcesses(cell, *returned);
   std::vector<Figure> simulated;
   std::cout << absl::StrFormat(
       "  %-13s%s%s%s\n", FormatBytes(4 * n), Padded("one process", -21),

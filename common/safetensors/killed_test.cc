@@ -113,7 +113,7 @@ TEST(KilledTest, TheOldFileOrTheNewOneIsWhole) {
       // under a name that nobody takes for a file of tensors.
       if (entry.path() == path) continue;
       EXPECT_THAT(entry.path().filename().string(),
-                  testing::MatchesRegex("[.]d2l-[0-9a-f]+[.]tmp"));
+                  testing::MatchesRegex("[.]d2l-[0-9a-f]+-[0-9a-f]+[.]tmp"));
       EXPECT_THAT(saved, testing::StartsWith(ReadFile(entry.path())));
       std::filesystem::remove(entry.path());
     }

@@ -140,9 +140,14 @@ TEST_F(TrainMpiTest, MpisOwnAllReduceTrains) {
 TEST_F(TrainMpiTest, RanksThatDifferAreNamedAndEnd) {
   const std::vector<std::string> small = With(kSmall, {"--epochs=1"});
   const auto two = [&](const std::string& first, const std::string& second) {
-    return With(
-        With(With(kMpirun, {"-np", "1", kProgram}), With(small, {first})),
-        With({":", "-np", "1", kProgram}, With(small, {second})));
+    std::vector<std::string> command = kMpirun;
+    for (const auto& part : {std::vector<std::string>{"-np", "1", kProgram},
+                             With(small, {first}),
+                             {":", "-np", "1", kProgram},
+                             With(small, {second})}) {
+      command.insert(command.end(), part.begin(), part.end());
+    }
+    return command;
   };
   const std::string save = "--save=" + File("none");
   for (const auto& [first, second, wanted] :

@@ -282,7 +282,6 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
     std::vector<Elapsed> enqueue;
     std::vector<Elapsed> completion;
     std::vector<Elapsed> waiting;
-    double spent = 0;  // on more repeats, beside other programs
   };
   std::vector<Samples> all(alternatives.size());
   const bool beside_others = BesideOthers();
@@ -312,15 +311,14 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
     if (i >= kMinRepeats && timer.Seconds() >= enough) break;
     for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);
   }
-  for (bool more = beside_others; more;) {
-    more = false;
-    for (std::size_t a = 0; a < alternatives.size(); ++a) {
-      if (!NeedsMore(all[a].completion, all[a].spent)) continue;
-      const Timer spent;
-      measure(a);
-      all[a].spent += spent.Seconds();
-      more = true;
-    }
+  // All alternatives run equally often: what they compute may be compared.
+  const Timer more;
+  const auto needs_more = [&](const Samples& samples) {
+    return NeedsMore(samples.completion,
+                     more.Seconds() / static_cast<double>(all.size()));
+  };
+  while (beside_others && std::any_of(all.begin(), all.end(), needs_more)) {
+    for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);
   }
   idle();
   std::vector<const std::vector<Elapsed>*> completions;

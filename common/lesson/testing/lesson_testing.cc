@@ -166,7 +166,7 @@ const std::vector<Comparison>& Comparisons() {
        }},
       {"t2 is NUMBER t1: the device is the slower one",
        [](const Numbers& n, const Json&) { return n[0] >= 1; }},
-      {"The front end sets the pace once its t1 is longer than t2: at NUMBER "
+      {"The front end is the bottleneck when t1 is longer than t2: from NUMBER "
        "this t1",
        [](const Numbers& n, const Json& cell) {
          const double ratio = MedianOf(cell, "t2 ") / MedianOf(cell, "t1 ");
@@ -193,7 +193,7 @@ const std::vector<Comparison>& Comparisons() {
       {"NUMBER on two, and is enqueued in NUMBER and NUMBER\\. Virtual devices "
        ".*: nearly all of a step is computing",
        [](const Numbers& n, const Json&) { return 9.9 * n[2] < n[0]; }},
-      {"The split's share cores and memory",
+      {"The star's transfers take turns",
        [](const Numbers&, const Json& cell) {
          return MedianOf(cell, "split, simulated") <
                 MedianOf(cell, "split, two processes");
@@ -319,6 +319,17 @@ ProgramResult RunWithMpi(const std::string& program,
   return RunProgram(
       program, arguments,
       {absl::StrCat("OMPI_MCA_orte_tmpdir_base=", ::testing::TempDir())});
+}
+
+std::string Claims(const LessonRun& run) {
+  std::string claims;
+  for (const Json& cell : run.json["cells"]) {
+    for (const Json& claim : cell["claims"]) {
+      absl::StrAppend(&claims, claim["verdict"].get<std::string>(), "  ",
+                      claim["meaning"].get<std::string>(), "\n");
+    }
+  }
+  return claims;
 }
 
 const LessonRun& RunLesson(const TestedLesson& lesson,

@@ -73,6 +73,10 @@ ProgramResult RunWithMpi(const std::string& program,
 const LessonRun& RunLesson(const TestedLesson& lesson,
                            const std::vector<std::string>& arguments);
 
+// "HOLDS  It is so: 1.2x.", a line for each claim of the run. The output shows
+// at most two of a cell.
+std::string Claims(const LessonRun& run);
+
 // The runs of Tested() with the flags in D2L_RUNS.
 std::vector<const LessonRun*> LessonRuns();
 
