@@ -242,7 +242,8 @@ TEST_F(CellTest, KeepsTheUndisturbedRepeatsBesideOtherPrograms) {
   if (!cell.BesideOthers()) GTEST_SKIP() << "/proc/stat says nothing here";
   ASSERT_FALSE(timing.completion.disturbed);
   EXPECT_GE(timing.completion.value.count, 6);
-  EXPECT_LT(timing.completion.value.count, calls - 1);
+  // All are, if a free core was found each time.
+  EXPECT_LE(timing.completion.value.count, calls - 1);
   EXPECT_EQ(timing.repeats.size(), timing.completion.samples.size());
   // The work's own time, whoever else runs.
   EXPECT_LT(timing.completion.value.median, 1.2e-3);
