@@ -335,6 +335,8 @@ void OverlapLink(Cell& cell) {
                  Median(t[2]), Median(t[3]), at_end)));
 }
 
+// %%
+
 static std::string BothMove(const std::string& bytes) {
   return OnCpus() ? Say("Both move %s in all, and one memory has all "
                         "of it to read and write.",
