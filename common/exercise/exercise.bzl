@@ -1,7 +1,7 @@
 """d2l_exercises: the targets of a chapter's exercises."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
-load("//common/kernels/cuda:check.bzl", "CHECKABLE", "CHECK_COPTS", "EMULATION_COPTS", "emulated_source")
+load("//common/kernels/cuda:check.bzl", "CHECKABLE", "COUNT_COPTS", "EMULATION_COPTS", "emulated_source")
 load("//third_party:cuda.bzl", "cuda_library", "if_cuda")
 
 # The includes of most exercises and judges.
@@ -29,7 +29,7 @@ _COPTS = [
 ]
 
 # A learner's assert holds in every build.
-_KERNEL_COPTS = _COPTS + EMULATION_COPTS + CHECK_COPTS + ["-UNDEBUG"]
+_KERNEL_COPTS = _COPTS + EMULATION_COPTS + COUNT_COPTS + ["-UNDEBUG"]
 
 _KERNEL_DEPS = [
     "//common/exercise:kernels",

@@ -320,12 +320,10 @@ void RaceChecker::ForgetDone() {
     most_events_ = std::max<std::size_t>(1000, 2 * events_.size());
   }
   if (blocks_.size() >= most_blocks_) {
-    const Clock& host = host_;
     for (auto block = blocks_.begin(); block != blocks_.end();) {
       const auto& [end, storage, uses] = block->second;
-      const auto seen = [&host](const Use& use) { return Has(host, use); };
-      const bool done =
-          storage == 0 && std::all_of(uses.begin(), uses.end(), seen);
+      bool done = storage == 0;
+      for (const Use& use : uses) done = done && Has(host_, use);
       block = done ? blocks_.erase(block) : std::next(block);
     }
     most_blocks_ = std::max<std::size_t>(1000, 2 * blocks_.size());

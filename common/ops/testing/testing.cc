@@ -180,7 +180,9 @@ Tensor MemoryOf(const Tensor& placed) {
   const std::int64_t last = placed.offset() + placed.span() - 1;
   // Place leaves one element behind the last, unless all are contiguous.
   const bool whole = placed.is_contiguous() && placed.offset() == 0;
-  return Tensor::View(placed, 0, {last + (whole ? 1 : 2)}, {1});
+  const auto held = static_cast<std::int64_t>(placed.storage()->bytes() /
+                                              DTypeSize(placed.dtype()));
+  return Tensor::View(placed, 0, {std::min(last + (whole ? 1 : 2), held)}, {1});
 }
 
 std::vector<double> WithValues(std::vector<double> memory, const Tensor& placed,

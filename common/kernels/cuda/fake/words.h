@@ -33,7 +33,8 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
+// Not an attribute: libstdc++ 14 has __attribute__((__noinline__)).
+#define __noinline__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
 extern thread_local dim3 threadIdx;
