@@ -7,7 +7,7 @@
 //          {"both", Both(), [&] { … }}});
 //     cell.PrintTimes(t);
 //     cell.CheckClose("y1", ToVector<float>(y1), expected, 1e-4);
-//     cell.Claim("Two devices are {} as fast as one after the other.",
+//     cell.Claim("Two devices are faster than one after the other: {}.",
 //                Faster(t["both"], t["GPU1, then GPU2"], 1.1),
 //                "Asking took 97 % of the time.");
 //   }
@@ -17,8 +17,8 @@
 //   GPU1, then GPU2   58.0 ms
 //   both              30.7 ms
 //
-//   HOLDS  Two devices are 1.89x as fast as one after the other.
-//          (needs 1.10x or more; 95 %: 1.88-1.91)
+//   HOLDS  Two devices are faster than one after the other: 1.89x. (needs
+//          1.10x or more; 95 %: 1.88-1.91)
 //
 // Alternatives are timed in turn, so that passing load affects all alike, and
 // compared repeat by repeat (judge.h).
@@ -255,11 +255,11 @@ class Cell {
 
   // The verdict on an assertion of the course. text: the assertion, with "{}"
   // for the judgement's number; without it, the evidence begins with the
-  // number. The text must be true of HOLDS and of FAILS: "Printing takes {} as
-  // long.". A text with other numbers or words in it is Worded (language.h).
-  // because: why it does not hold here, in sentences made from the measurements
-  // (Say), or "" if these do not bear it out. Printed if it FAILS, or the
-  // spread of the repeats leaves it open.
+  // number, behind a colon, so that it reads right under each verdict:
+  // "Printing takes longer: {}.". A text with other numbers or words in it is
+  // Worded (language.h). because: why it does not hold here, in sentences made
+  // from the measurements (Say), or "" if these do not bear it out. Printed if
+  // it FAILS, or the spread of the repeats leaves it open.
   void Claim(const Phrase& text, const Judgement& judgement,
              const std::string& because = "");
 
