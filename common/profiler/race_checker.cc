@@ -140,14 +140,17 @@ void RaceChecker::Check(Block& block, const Use& use, bool keep) {
     return other.stream == use.stream ||
            (other.stream < clock.size() && other.number < clock[other.stream]);
   };
+  // A copy beside a stream needs that stream's waits.
+  const auto name = [&](std::size_t stream) {
+    return streams_[stream]->receiver().name();
+  };
   std::size_t kept = 0;
   for (const Use& other : block.uses) {
     const bool overlap = other.begin < use.end && use.begin < other.end;
     if (overlap && (other.writes || use.writes) && !is_before(other)) {
       const Race race = {
-          {other.operation, other.at, streams_[other.stream]->name(),
-           other.writes},
-          {use.operation, use.at, streams_[use.stream]->name(), use.writes}};
+          {other.operation, other.at, name(other.stream), other.writes},
+          {use.operation, use.at, name(use.stream), use.writes}};
       const bool known =
           std::any_of(races_.begin(), races_.end(), [&](const Race& r) {
             return SameLines(r.first, race.first) &&

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/device/listener.h"
 #include "common/ops/primitive/fields.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/primitive/recording_tape.h"
@@ -67,10 +68,12 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   }
 }
 
-// Enqueues, and notes which streams read and wrote which memory.
+// Enqueues, and notes which streams read and wrote which memory. stream: that
+// of the work, `current` or its copy stream.
 void Launch(const internal::Listeners& listeners, const Primitive& primitive,
-            Stream& stream, Inputs inputs, const Tensor& output, bool in_place,
-            SourceLocation at, std::int64_t host_begin) {
+            Stream& stream, Stream& current, Inputs inputs,
+            const Tensor& output, bool in_place, SourceLocation at,
+            std::int64_t host_begin) {
   OpLabel label(primitive.name(), at, internal::op_context.requested_by);
   for (const Tensor* input : inputs) {
     label.AddInput({input->shape().data(), input->shape().size()});
@@ -80,12 +83,19 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
       primitive.Launch({stream, label, inputs, output});
   for (const Tensor* input : inputs) input->storage()->RecordStream(stream);
   output.storage()->RecordStream(stream);
+  // The current stream waits for a copy beside it, and counts as its writer: so
+  // whoever reads it gets a failure, which that stream then has reported.
+  std::uint64_t written_by = number;
+  if (&stream != &current) {
+    const internal::PartOfRequest part;
+    written_by = current.WaitForCopy(stream.Record(), at);
+  }
   // Checked again: between the first check and the launch an input may have
   // failed, and another thread's Synchronize may have reported that.
   for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);
-  output.storage()->MarkWritten(stream, number);
+  output.storage()->MarkWritten(current, written_by);
   // After MarkWritten: if this throws, the output is known to have failed.
-  if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
+  if (LaunchBlocking()) current.Finish(written_by, primitive.name(), at);
   if (listeners.any()) {
     Tell(listeners, {&primitive, number, &stream, inputs, output, in_place,
                      /*view=*/false, label.requested_at(), label.requested_by(),
@@ -225,10 +235,13 @@ Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const std::int64_t host_begin = listeners.Now();
   CheckInputs(primitive, inputs, at);
   const ValueSpec spec = Infer(primitive, inputs, at);
-  Stream& stream = StreamOf(spec.device, at);
+  Stream& current = StreamOf(spec.device, at);
+  const bool from_another =
+      !inputs.empty() && inputs[0]->device() != spec.device;
+  Stream& stream = from_another ? CopyStream(current) : current;
   Tensor output = AllocateFor(spec, stream, at);
-  Launch(listeners, primitive, stream, inputs, output, /*in_place=*/false, at,
-         host_begin);
+  Launch(listeners, primitive, stream, current, inputs, output,
+         /*in_place=*/false, at, host_begin);
   return output;
 }
 
@@ -253,7 +266,8 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
     if (!copy.defined()) continue;
     operands[i] = &copies.emplace_back(std::move(copy));
   }
-  Launch(listeners, primitive, CurrentStream(spec.device), operands, target,
+  Stream& current = CurrentStream(spec.device);
+  Launch(listeners, primitive, current, current, operands, target,
          /*in_place=*/true, at, host_begin);
 }
 
