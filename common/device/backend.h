@@ -60,6 +60,10 @@ struct StreamOptions {
   // The cores that the streams of a virtual CPU device share. The device table
   // sets it to DeviceInfo::cores.
   int cores = 1;
+  // The stream takes none of these, but has as many of its own: for copies and
+  // the sums of collectives, as a GPU has copy engines, and NCCL takes a few of
+  // its multiprocessors. Of no effect on a GPU.
+  bool beside = false;
 };
 
 class Backend {

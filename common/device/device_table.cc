@@ -129,10 +129,9 @@ Entry& GetEntry(Device device) {
       device.ToString(), absl::StrJoin(names, ", ")));
 }
 
-Stream& AddStream(Entry& entry, std::int64_t max_queued_operations)
+// options: for a bound or cores other than the device's.
+Stream& AddStream(Entry& entry, const StreamOptions& options)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.making) {
-  StreamOptions options = entry.stream_options;
-  options.max_queued_operations = max_queued_operations;
   int index = 1;
   {
     MutexLock lock(entry.mutex);
@@ -143,6 +142,13 @@ Stream& AddStream(Entry& entry, std::int64_t max_queued_operations)
   MutexLock lock(entry.mutex);
   entry.streams.push_back(std::move(made));
   return *entry.streams.back();
+}
+
+Stream& AddStreamBeside(Entry& entry)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.making) {
+  StreamOptions options = entry.stream_options;
+  options.beside = true;
+  return AddStream(entry, options);
 }
 
 std::unique_ptr<Entry> MakeEntry(const DeviceInfo& info,
@@ -259,8 +265,31 @@ Stream& NewStream(Device device, std::int64_t max_queued_operations) {
     throw std::invalid_argument(
         absl::StrCat("[new_stream] ", std::string(right.message())));
   }
+  StreamOptions options = entry.stream_options;
+  options.max_queued_operations = max_queued_operations;
   MutexLock lock(entry.making);
-  return AddStream(entry, max_queued_operations);
+  return AddStream(entry, options);
+}
+
+Stream& NewStreamBeside(Device device) {
+  Entry& entry = GetEntry(device);
+  MutexLock lock(entry.making);
+  return AddStreamBeside(entry);
+}
+
+Stream& CopyStream(Stream& receiver) {
+  const auto ready = [&receiver] {
+    Stream* const made = receiver.copy_stream();
+    return made != nullptr && &made->receiver() == &receiver ? made : nullptr;
+  };
+  if (internal::enqueue_mode) return receiver;
+  if (Stream* const made = ready()) return *made;
+  Entry& entry = GetEntry(receiver.device());
+  MutexLock lock(entry.making);
+  if (Stream* const made = ready()) return *made;
+  Stream& made = AddStreamBeside(entry);
+  receiver.SetCopyStream(made);
+  return made;
 }
 
 Stream& ReadStream(Device device) {
@@ -270,9 +299,8 @@ Stream& ReadStream(Device device) {
   }
   MutexLock lock(entry.making);
   if (entry.read_stream.load(std::memory_order_relaxed) == nullptr) {
-    entry.read_stream.store(
-        &AddStream(entry, entry.stream_options.max_queued_operations),
-        std::memory_order_release);
+    entry.read_stream.store(&AddStream(entry, entry.stream_options),
+                            std::memory_order_release);
   }
   return *entry.read_stream.load(std::memory_order_relaxed);
 }

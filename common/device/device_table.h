@@ -98,6 +98,13 @@ Stream& NewStream(Device device);
 // A further stream with its own bound on its queue, from 1 to
 // StreamOptions::kUnbounded; throws std::invalid_argument for other bounds.
 Stream& NewStream(Device device, std::int64_t max_queued_operations);
+// A further stream whose work takes none of the device's cores
+// (StreamOptions::beside).
+Stream& NewStreamBeside(Device device);
+// The copy stream of `receiver` (stream.h), a stream of the table's; made by
+// the first call. In work that runs on a stream, or is captured, `receiver`
+// itself.
+Stream& CopyStream(Stream& receiver);
 // The device's stream for copying finished results to the host: such copies do
 // not wait for work queued on the other streams.
 Stream& ReadStream(Device device);

@@ -44,7 +44,8 @@ FailurePtr FailureLedger::Unreported() {
   MutexLock lock(mutex_);
   const FailedIntervals::Interval* const open = failed_.open();
   // At the end of the program a thread that only waits gets no exception.
-  if (open == nullptr || open->failure->end_of_program || lost_reported_) {
+  if (open == nullptr || open->failure->end_of_program || lost_reported_ ||
+      follows_) {
     return nullptr;
   }
   return open->failure;
@@ -73,16 +74,35 @@ FailurePtr FailureLedger::Take(std::uint64_t before, std::int64_t* skipped) {
     return lost_;
   }
   const FailedIntervals::Interval* const open = failed_.open();
-  if (open == nullptr || open->first >= before ||
+  if (open == nullptr || open->first >= before || follows_ ||
       open->failure->end_of_program) {
     return nullptr;
   }
   FailurePtr failure = open->failure;
   *skipped = open->skipped;
+  if (follower_ != nullptr) follower_->ReportedByLeader();
   // The stream decides under this lock what to skip, so all it has skipped is
   // below the end, and everything from the end on will run.
   failed_.Close(Restart());
   return failure;
+}
+
+void FailureLedger::SetFollower(FailureLedger* follower) {
+  {
+    MutexLock lock(follower->mutex_);
+    follower->follows_ = true;
+  }
+  MutexLock lock(mutex_);
+  follower_ = follower;
+}
+
+void FailureLedger::ReportedByLeader() {
+  MutexLock lock(mutex_);
+  const FailedIntervals::Interval* const open = failed_.open();
+  const bool ends =
+      open != nullptr && lost_ == nullptr && !open->failure->end_of_program;
+  if (ends) failed_.Close(Restart());
+  reported_before_ = pushed();
 }
 
 void FailureLedger::Fail(std::uint64_t number, FailurePtr failure) {
@@ -93,6 +113,7 @@ void FailureLedger::Fail(std::uint64_t number, FailurePtr failure) {
 void FailureLedger::Open(std::uint64_t number, FailurePtr failure) {
   if (IsConsequence(number)) return;
   failed_.Open(number, std::move(failure));
+  if (number < reported_before_) failed_.Close(reported_before_);
   set_ever_failed();
 }
 

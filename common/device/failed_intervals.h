@@ -98,6 +98,11 @@ class FailureLedger {
     Report(0, noticed_in, noticed_at);  // no other failure is below 0
   }
 
+  // The stream's copy stream reports no failure itself: each reaches this
+  // stream, too, and when this one reports a failure, what was requested of
+  // both is past. The follower outlives this ledger.
+  void SetFollower(FailureLedger* follower);
+
   // ---- For the stream.
 
   // Records that operation `number` failed, unless an earlier failure caused
@@ -127,8 +132,14 @@ class FailureLedger {
   FailurePtr lost_ ABSL_GUARDED_BY(mutex_);  // why the device is lost
 
  private:
+  void ReportedByLeader();
+
   std::atomic<bool> ever_failed_{false};
   bool lost_reported_ ABSL_GUARDED_BY(mutex_) = false;
+  FailureLedger* follower_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool follows_ ABSL_GUARDED_BY(mutex_) = false;
+  // A failure before this operation has been reported already.
+  std::uint64_t reported_before_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace d2l

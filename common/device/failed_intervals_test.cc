@@ -146,6 +146,28 @@ TEST(FailureLedgerTest, ReportsAFailureOnceAndOnlyToWhoIsBehindIt) {
   EXPECT_EQ(ledger.FailureOf(10), nullptr);
 }
 
+TEST(FailureLedgerTest, AFollowerReportsNothingAndStartsAgainWithItsLeader) {
+  Ledger leader, follower;
+  leader.SetFollower(&follower);
+  const FailurePtr failure = MakeFailure(3);
+  follower.Fail(3, failure);
+  EXPECT_EQ(follower.Unreported(), nullptr);
+  follower.Report(10, "Synchronize", {});
+  EXPECT_EQ(follower.FailureOf(12), failure);
+  leader.Fail(5, failure);
+  EXPECT_THROW(leader.Report(10, "Synchronize", {}), AsyncError);
+  EXPECT_EQ(follower.FailureOf(9), failure);
+  EXPECT_EQ(follower.FailureOf(10), nullptr);
+  // What was requested before the report is past, also if it fails later.
+  Ledger leader_of_late, late;
+  leader_of_late.SetFollower(&late);
+  leader_of_late.Fail(5, failure);
+  EXPECT_THROW(leader_of_late.Report(10, "Synchronize", {}), AsyncError);
+  late.Fail(8, failure);
+  EXPECT_EQ(late.FailureOf(9), failure);
+  EXPECT_EQ(late.FailureOf(10), nullptr);
+}
+
 TEST(FailureLedgerTest, ReportsALostDeviceEveryTime) {
   Ledger ledger;
   const FailurePtr lost = MakeFailure(7);

@@ -125,6 +125,7 @@ Stream::Stream(Device device, int index,
 }
 
 Stream::~Stream() {
+  if (Stream* const copies = copy_stream()) copies->receiver_.store(nullptr);
   if (internal::forked_child.load(std::memory_order_relaxed)) return;
   PrintUnnoticed(UnreportedFailure());
 }
@@ -150,18 +151,49 @@ void Stream::Wait(const Event& event, SourceLocation requested_at) {
   Tell({StreamRecord::Kind::kWait, this, requested_at}, event);
   const std::shared_ptr<EventState>& state = event.state();
   if (state == nullptr) return;
-  if (!internal::order_listeners.empty()) {
-    internal::ReportOrder(OrderRecord::Kind::kWait, this, state.get(),
-                          failures_->pushed());
-  }
   // A GPU cannot wait for a CPU stream.
   if (device_.type() == DeviceType::kCuda &&
       state->type() != DeviceType::kCuda) {
     state->Block();
   }
-  if (state->Query() && state->failure() == nullptr) return;
+  if (state->Query() && state->failure() == nullptr) {
+    TellWait(*state);
+  } else {
+    EnqueueWait(state, requested_at);
+  }
+  if (Stream* const copies = copy_stream()) {
+    const internal::PartOfRequest part;
+    copies->Wait(event, requested_at);
+  }
+}
+
+void Stream::TellWait(EventState& event) {
+  if (internal::order_listeners.empty()) return;
+  internal::ReportOrder(OrderRecord::Kind::kWait, this, &event,
+                        failures_->pushed());
+}
+
+std::uint64_t Stream::EnqueueWait(const std::shared_ptr<EventState>& event,
+                                  SourceLocation requested_at) {
+  TellWait(*event);
   const OpLabel label("wait", requested_at);
-  AfterEnqueue(DoWait(label, state), label, /*waits=*/false);
+  const std::uint64_t number = DoWait(label, event);
+  AfterEnqueue(number, label, /*waits=*/false);
+  return number;
+}
+
+std::uint64_t Stream::WaitForCopy(const Event& copied,
+                                  SourceLocation requested_at) {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Wait");
+  return EnqueueWait(copied.state(), requested_at);
+}
+
+void Stream::SetCopyStream(Stream& copies) {
+  failures_->SetFollower(copies.failures_.get());
+  // From here on Wait tells it of events; those before are before this one.
+  copy_stream_.store(&copies);
+  copies.Wait(Record());
+  copies.receiver_.store(this);
 }
 
 void Stream::CopyAsync(void* dst, const void* src, std::size_t bytes,

@@ -32,6 +32,12 @@
 // them throws every time, as does computing with them once their failure has
 // been reported.
 //
+// Copies from other devices to fresh memory (To) run on a stream beside this
+// one, its copy stream: behind the source's work and the events that this
+// stream has been told to wait for, but not behind its other work. This stream
+// waits for each copy, which it treats as its own work: it gets the failure of
+// a copy, and once it has thrown one, its copies run again, too.
+//
 // Stream holds the contract: it refuses invalid calls, notifies listeners,
 // detects pageable memory, waits under launch blocking, and throws late errors,
 // whose ledger is in failed_intervals.h. A back end does the rest in the
@@ -147,6 +153,20 @@ class Stream {
   // The failure that Synchronize would throw; null if there is none.
   FailurePtr UnreportedFailure() { return failures_->Unreported(); }
 
+  // For copies between devices: Wait, but for this stream's work alone and not
+  // for copies to it, and for an event of the same back end. Returns the
+  // number of the wait, which fails if the event is poisoned.
+  std::uint64_t WaitForCopy(const Event& copied, SourceLocation requested_at);
+  // This stream's copy stream; null if it has none yet. See CopyStream in
+  // device_table.h, which makes it and calls the second function.
+  Stream* copy_stream() const { return copy_stream_.load(); }
+  void SetCopyStream(Stream& copies);
+  // The stream whose copies this one makes; else this one.
+  const Stream& receiver() const {
+    const Stream* const receiver = receiver_.load();
+    return receiver != nullptr ? *receiver : *this;
+  }
+
   // For StreamStall. Returns once the stream is idle and stalled. The function
   // it returns ends the stall; any thread may call it, any number of times,
   // while the stream lives.
@@ -193,10 +213,16 @@ class Stream {
   // Called after each request: throws if the device is lost, and calls Finish
   // if the request waits or launch blocking is on.
   void AfterEnqueue(std::uint64_t number, const OpLabel& label, bool waits);
+  // Reports the wait to listeners; and enqueues it.
+  void TellWait(EventState& event);
+  std::uint64_t EnqueueWait(const std::shared_ptr<EventState>& event,
+                            SourceLocation requested_at);
 
   const Device device_;
   const int index_;
   const std::shared_ptr<FailureLedger> failures_;
+  std::atomic<Stream*> copy_stream_{nullptr};
+  std::atomic<Stream*> receiver_{nullptr};  // null unless a copy stream
 };
 
 // For a call that enqueues work on `user` that needs the result of operation

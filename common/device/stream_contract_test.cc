@@ -987,6 +987,116 @@ TEST_P(StreamContractTest, WaitsForEventsThatHaveCompleted) {
   EXPECT_THROW(stream_->Synchronize(), AsyncError);
 }
 
+// ---- Copy streams.
+
+class CopyStreamTest : public testing::TestWithParam<Device> {
+ protected:
+  Stream& receiver_ = NewStream(GetParam());
+  Stream& copies_ = CopyStream(receiver_);
+};
+
+INSTANTIATE_TEST_SUITE_P(All, CopyStreamTest, testing::ValuesIn(AllDevices()),
+                         DeviceTestName);
+
+TEST_P(CopyStreamTest, IsMadeOnceForEachStream) {
+  EXPECT_EQ(&CopyStream(receiver_), &copies_);
+  EXPECT_EQ(receiver_.copy_stream(), &copies_);
+  EXPECT_NE(&copies_, &receiver_);
+  EXPECT_EQ(&copies_.receiver(), &receiver_);
+  EXPECT_EQ(&receiver_.receiver(), &receiver_);
+  EXPECT_NE(&CopyStream(NewStream(GetParam())), &copies_);
+  Stream& shared = NewStream(GetParam());
+  std::vector<std::future<Stream*>> made(4);
+  for (auto& one : made) {
+    one = std::async(std::launch::async, [&] { return &CopyStream(shared); });
+  }
+  for (auto& one : made) EXPECT_EQ(one.get(), shared.copy_stream());
+}
+
+TEST_P(CopyStreamTest, GoesAheadOfTheReceiversWork) {
+  copies_.Synchronize();
+  StreamStall stall(receiver_);
+  int copied = 0, seen = 0;
+  copies_.HostCallback([&copied] { copied = 1; });
+  const Event event = copies_.Record();
+  receiver_.WaitForCopy(event, {});
+  receiver_.HostCallback([&] { seen = copied; });
+  event.Synchronize();  // it would wait for ever behind the receiver's work
+  EXPECT_EQ(copied, 1);
+  stall.Release();
+  receiver_.Synchronize();
+  EXPECT_EQ(seen, 1);
+}
+
+TEST_P(CopyStreamTest, WaitsForWhatTheReceiverWaitsFor) {
+  // Also for what that was told before there was a copy stream.
+  for (const bool is_made : {true, false}) {
+    Stream& writer = NewStream(GetParam());
+    Stream& receiver = NewStream(GetParam());
+    if (is_made) CopyStream(receiver);
+    std::atomic<bool> written{false};
+    bool seen = false;
+    {
+      StreamStall stall(writer);
+      writer.HostCallback([&written] { written = true; });
+      receiver.Wait(writer.Record());
+      if (GetParam().type() == DeviceType::kCuda && !is_made) stall.Release();
+      CopyStream(receiver).HostCallback([&] { seen = written; });
+    }
+    receiver.copy_stream()->Synchronize();
+    EXPECT_TRUE(seen);
+    // But not for a copy from the receiver's device.
+    StreamStall stall(writer);
+    receiver.WaitForCopy(writer.Record(), {});
+    receiver.copy_stream()->Synchronize();
+    stall.Release();
+    receiver.Synchronize();
+  }
+}
+
+TEST_P(CopyStreamTest, ItsFailureIsTheReceivers) {
+  int ran = 0;
+  for (int round = 0; round < 3; ++round) {
+    copies_.HostCallback(Fail);
+    const std::uint64_t number =
+        receiver_.WaitForCopy(copies_.Record(), {"net.cc", 7});
+    receiver_.HostCallback([&ran] { ++ran; });
+    copies_.Synchronize();  // throws nothing: it is not reported here
+    EXPECT_EQ(copies_.UnreportedFailure(), nullptr);
+    const auto error = LateError([&] { receiver_.Finish(number, "Read", {}); });
+    ASSERT_NE(error, nullptr);
+    EXPECT_EQ(error->failure().what, "the disk is on fire");
+    EXPECT_NE(receiver_.FailureOf(number), nullptr);
+    // Both run again.
+    bool copied = false;
+    copies_.HostCallback([&copied] { copied = true; });
+    receiver_.WaitForCopy(copies_.Record(), {});
+    receiver_.Synchronize();
+    EXPECT_TRUE(copied);
+  }
+  EXPECT_EQ(ran, 0);
+}
+
+TEST_P(CopyStreamTest, WhatTheReceiverHasReportedIsPastForItsCopies) {
+  // The copy stream learns of the failure after the receiver has reported it.
+  for (int round = 0; round < 20; ++round) {
+    Stream& source = NewStream(GetParam());
+    source.HostCallback(Fail);
+    const Event failed = source.Record();
+    {
+      StreamStall late(copies_);
+      receiver_.Wait(failed);
+      EXPECT_THROW(receiver_.Synchronize(), AsyncError);
+    }
+    bool copied = false;
+    copies_.HostCallback([&copied] { copied = true; });
+    receiver_.WaitForCopy(copies_.Record(), {});
+    receiver_.Synchronize();
+    EXPECT_TRUE(copied);
+    EXPECT_THROW(source.Synchronize(), AsyncError);
+  }
+}
+
 TEST_P(StreamContractTest, SynchronizeFromManyThreadsReportsOnce) {
   constexpr int kThreads = 4;
   std::atomic<int> reports{0};

@@ -29,9 +29,10 @@ class Listener : public OpListener {
 
   void OnOp(const OpRecord& record) override {
     if (record.stream != nullptr) {
-      if (stream_ == nullptr) stream_ = record.stream;
-      if (stream_ != record.stream && other_stream_ == nullptr) {
-        other_stream_ = record.stream;
+      const Stream* const stream = &record.stream->receiver();
+      if (stream_ == nullptr) stream_ = stream;
+      if (stream_ != stream && other_stream_ == nullptr) {
+        other_stream_ = stream;
         other_at_ = record.requested_at;
       }
     }
@@ -126,8 +127,8 @@ class Listener : public OpListener {
   Graph graph_;
   Function function_;
   std::unordered_map<std::uint64_t, Known> known_;  // by the tensor's id
-  Stream* stream_ = nullptr;
-  Stream* other_stream_ = nullptr;
+  const Stream* stream_ = nullptr;
+  const Stream* other_stream_ = nullptr;
   SourceLocation other_at_;
 };
 

@@ -85,10 +85,11 @@ std::uint64_t CopyPrimitive::Launch(const LaunchContext& ctx) const {
   const internal::PartOfRequest part;
   if (!CanReach(ctx.output, x)) return CopyByWay(from, ctx);
   // The copy runs after the source stream's earlier work and before its later
-  // work, which may overwrite the source.
+  // work, which may overwrite the source. To fresh memory it runs on a copy
+  // stream (Apply), so the source does not wait for the receiver's other work.
   ctx.stream.Wait(from.Record(), ctx.label.requested_at());
   const std::uint64_t number = CopyOn(ctx.stream, ctx.label, x, ctx.output);
-  from.Wait(ctx.stream.Record(), ctx.label.requested_at());
+  from.WaitForCopy(ctx.stream.Record(), ctx.label.requested_at());
   return number;
 }
 

@@ -7,7 +7,10 @@
 // Asynchronous, on the current stream of the target's device. Between devices
 // the copy runs after the earlier work of the source's current stream and
 // before its later work. A failure of the earlier work reaches the copy
-// (stream.h).
+// (stream.h). CopyTo, which writes memory that is there, also runs after the
+// target stream's earlier work. To makes a new tensor, and runs on that
+// stream's copy stream: beside its work, as soon as the source is computed and
+// the events are reached that the stream has been told to wait for.
 //
 // Between devices of one kind no copy makes the caller wait. Between a GPU and
 // a CPU device, whose memory is not pinned, bytes go through pinned memory:

@@ -8,6 +8,8 @@
 #include <functional>
 #include <future>
 #include <limits>
+#include <memory>
+#include <random>
 #include <set>
 #include <thread>
 #include <utility>
@@ -377,6 +379,147 @@ TEST_P(CrossDeviceTest, AFailureOnTheSourceReachesTheReader) {
   }
   EXPECT_EQ(Item(Ones({}, other())), 1);
   EXPECT_EQ(Item(To(Ones({}, device()), other())), 1);
+}
+
+// Whether the event is reached in a few seconds.
+bool IsReached(const Event& event) {
+  for (int i = 0; i < 5'000 && !event.Query(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return event.Query();
+}
+
+TEST_P(CrossDeviceTest, TheSourceWaitsForTheCopyAlone) {
+  const Tensor x = Random({1003});
+  RunOnceOnBoth([&] { To(x, other()) * 2; });
+  StreamStall hold(CurrentStream(other()));
+  const Tensor copy = To(x, other(), /*non_blocking=*/true);
+  const Tensor result = copy * 2;
+  EXPECT_TRUE(IsReached(CurrentStream(device()).Record()));
+  EXPECT_FALSE(CurrentStream(other()).Query());
+  hold.Release();
+  EXPECT_TRUE(Matches(result, {1003}, DType::kFloat32,
+                      Map(x, [](double a) { return a * 2; })));
+}
+
+TEST_P(CrossDeviceTest, ACopyIntoATensorWaitsForItsEarlierUses) {
+  const Tensor x = Full({1003}, 5, device());
+  const Tensor target = Zeros({1003}, other());
+  Tensor before;
+  const auto use = [&] {
+    before = target + 1;
+    CopyTo(x, target, /*non_blocking=*/true);
+  };
+  RunOnceOnBoth(use);
+  FillInPlace(target, 0);
+  {
+    StreamStall hold(CurrentStream(other()));
+    use();
+    FillInPlace(x, 7);
+  }
+  EXPECT_EQ(ValuesOf(before), std::vector<double>(1003, 1));
+  EXPECT_EQ(ValuesOf(target), std::vector<double>(1003, 5));
+}
+
+TEST_P(CrossDeviceTest, ACopyWaitsForWhatItsStreamHasWaitedFor) {
+  Stream& writer = NewStream(device());
+  const Tensor x = Full({1003}, 5, device());
+  Event written;
+  const auto write = [&](double value) {
+    const StreamGuard guard(writer);
+    FillInPlace(x, value);
+    written = writer.Record();
+  };
+  RunOnceOnBoth([&] { write(6), CurrentStream(other()).Wait(written); });
+  To(x, other());
+  Synchronize(device());
+  StreamStall hold(writer);
+  write(7);
+  if (device().type() != other().type()) hold.Release();
+  CurrentStream(other()).Wait(written);
+  const Tensor copy = To(x, other(), /*non_blocking=*/true);
+  hold.Release();
+  EXPECT_EQ(ValuesOf(copy), std::vector<double>(1003, 7));
+  Synchronize(device());
+}
+
+TEST_P(CrossDeviceTest, AReadOfAFailedCopyMendsTheReceiver) {
+  if (CallerWaitsForSource()) return;  // the copy throws it in the call
+  const Tensor x = Random({4});
+  Tensor bad, copy, result;
+  const auto request = [&](double index) {
+    bad = IndexSelect(x, 0, Full({1}, index, device(), DType::kInt64));
+    copy = To(bad, other(), /*non_blocking=*/true);
+    result = copy + 1;
+  };
+  RunOnceOnBoth([&] { request(3); });
+  for (int round = 0; round < 3; ++round) {
+    bad = copy = result = Tensor();
+    {
+      StreamStall hold(CurrentStream(device()));
+      request(4);
+    }
+    // Of the copy or of what is made of it; both stay failed.
+    for (const Tensor& read : {round == 0 ? result : copy, result, copy}) {
+      EXPECT_THROW(ToVector<float>(read), AsyncError);
+      EXPECT_EQ(Item(Ones({}, other())), 1);
+    }
+    EXPECT_THROW(Synchronize(device()), AsyncError);
+    Synchronize(other());  // throws nothing: it is reported
+    EXPECT_EQ(Item(To(Ones({}, device()), other())), 1);
+  }
+}
+
+// Copies among all devices, of tensors that are overwritten, released and
+// allocated again while streams are held up, have the values of the same steps
+// one after the other.
+TEST(CopiesAmongDevices, RandomProgramsHaveTheSerialResult) {
+  const std::vector<Device> devices = AllDevices();
+  std::mt19937 random(51);
+  const auto below = [&random](std::size_t n) { return random() % n; };
+  for (int program = 0; program < 200; ++program) {
+    std::vector<Tensor> tensors;
+    std::vector<double> expected;
+    for (const Device device : devices) {
+      tensors.push_back(Full({257}, program % 7, device));
+      expected.push_back(program % 7);
+    }
+    // A copy to a GPU may wait for a stalled stream.
+    std::unique_ptr<StreamStall> stall;
+    if (devices.back().type() == DeviceType::kCpu) {
+      stall = std::make_unique<StreamStall>(
+          DefaultStream(devices[below(devices.size())]));
+    }
+    for (int step = 0; step < 40; ++step) {
+      if (step == 30) stall.reset();
+      const std::size_t a = below(tensors.size()), b = below(tensors.size());
+      const Device to = devices[below(devices.size())];
+      switch (below(4)) {
+        case 0:
+          tensors.push_back(tensors[a].device() == to
+                                ? Clone(tensors[a])
+                                : To(tensors[a], to, /*non_blocking=*/true));
+          expected.push_back(expected[a]);
+          break;
+        case 1:
+          tensors[b] += To(tensors[a], tensors[b].device(), true);
+          expected[b] = static_cast<float>(expected[b] + expected[a]);
+          break;
+        case 2:
+          CopyTo(tensors[a], tensors[b], /*non_blocking=*/true);
+          expected[b] = expected[a];
+          break;
+        default:
+          tensors[a] = To(tensors[a], to, true) * 0.5 + step;
+          expected[a] =
+              static_cast<float>(static_cast<float>(expected[a] * 0.5) + step);
+      }
+    }
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      ASSERT_EQ(ValuesOf(tensors[i]), std::vector<double>(257, expected[i]))
+          << "tensor " << i << " of program " << program;
+    }
+  }
 }
 
 TEST_P(CrossDeviceTest, IntoAViewOnTheOtherDevice) {

@@ -320,6 +320,30 @@ TEST_P(RaceCheckerTest, ManyEventsBetweenWaitsOfTheHostOrder) {
   EXPECT_THAT(checker.races(), SizeIs(1));
 }
 
+TEST_P(RaceCheckerTest, ACopyIsOrderedByTheWaitsOfItsStream) {
+  const Device receiver = AllDevices()[GetParam() == AllDevices()[0] ? 1 : 0];
+  To(x_, receiver);
+  const RaceChecker checker;
+  const auto write = [&](int line) {
+    const StreamGuard guard(other_);
+    FillInPlace(x_, 3, At(line));
+    return other_.Record();
+  };
+  DefaultStream(receiver).Wait(write(1));
+  const Tensor right = To(x_, receiver, /*non_blocking=*/true, At(2));
+  FillInPlace(x_, 4, At(3));  // behind the copy
+  const Tensor read = Square(right, At(4));
+  EXPECT_THAT(checker.races(), IsEmpty());
+  DefaultStream(GetParam()).Wait(other_.Record());
+  other_.Wait(DefaultStream(GetParam()).Record());
+  write(5);
+  const Tensor race = To(x_, receiver, /*non_blocking=*/true, At(6));
+  ASSERT_THAT(checker.races(), SizeIs(1));
+  EXPECT_EQ(checker.races()[0].second.stream, receiver.ToString());
+  EXPECT_EQ(checker.races()[0].second.at, At(6));
+  Synchronize(receiver);
+}
+
 TEST_P(RaceCheckerTest, MemoryThatIsUsedAgainIsAnother) {
   const RaceChecker checker;
   for (int i = 0; i < 20; ++i) {

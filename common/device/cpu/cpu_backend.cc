@@ -59,8 +59,10 @@ class VirtualCpus final : public Backend {
   std::unique_ptr<Stream> NewStream(Device device, int /*physical_index*/,
                                     int index,
                                     const StreamOptions& options) override {
-    return std::make_unique<CpuStream>(device, index, options,
-                                       PoolOf(device, options.cores));
+    return std::make_unique<CpuStream>(
+        device, index, options,
+        options.beside ? std::make_shared<ThreadPool>(options.cores)
+                       : PoolOf(device, options.cores));
   }
 
   void* Allocate(int physical_index, std::size_t bytes) override {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/device/listener.h"
 #include "common/ops/primitive/fields.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/primitive/recording_tape.h"
@@ -56,13 +57,15 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   }
 }
 
-// Enqueues, and notes which streams read and wrote which memory.
+// Enqueues, and notes which streams read and wrote which memory. stream: that
+// of the work, `current` or its copy stream.
 void Launch(const internal::Listeners& listeners, const Primitive& primitive,
-            Stream& stream, Inputs inputs, const Tensor& output, bool in_place,
-            SourceLocation at, std::int64_t host_begin) {
+            Stream& stream, Stream& current, Inputs inputs,
+            const Tensor& output, bool in_place, SourceLocation at,
+            std::int64_t host_begin) {
   const auto check_inputs = [&] {
     for (const Tensor* input : inputs) {
-      CheckReadable(*input, stream, primitive.name(), at);
+      CheckReadable(*input, current, primitive.name(), at);
     }
   };
   check_inputs();
@@ -75,12 +78,19 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
       primitive.Launch({stream, label, inputs, output});
   for (const Tensor* input : inputs) input->storage()->RecordStream(stream);
   output.storage()->RecordStream(stream);
+  // The current stream waits for a copy beside it, and counts as its writer: so
+  // whoever reads it gets a failure, which that stream then has reported.
+  std::uint64_t written_by = number;
+  if (&stream != &current) {
+    const internal::PartOfRequest part;
+    written_by = current.WaitForCopy(stream.Record(), at);
+  }
   // Checked again: between the first check and the launch an input may have
   // failed, and another thread's Synchronize may have reported that.
   check_inputs();
-  output.storage()->MarkWritten(stream, number);
+  output.storage()->MarkWritten(current, written_by);
   // After MarkWritten: if this throws, the output is known to have failed.
-  if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
+  if (LaunchBlocking()) current.Finish(written_by, primitive.name(), at);
   if (listeners.any()) {
     Tell(listeners, {&primitive, number, &stream, inputs, output, in_place,
                      /*view=*/false, label.requested_at(), label.requested_by(),
@@ -220,10 +230,13 @@ Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const std::int64_t host_begin = listeners.Now();
   CheckInputs(primitive, inputs, at);
   const ValueSpec spec = Infer(primitive, inputs, at);
-  Stream& stream = StreamOf(spec.device, at);
+  Stream& current = StreamOf(spec.device, at);
+  const bool from_another =
+      !inputs.empty() && inputs[0]->device() != spec.device;
+  Stream& stream = from_another ? CopyStream(current) : current;
   Tensor output = AllocateFor(spec, stream, at);
-  Launch(listeners, primitive, stream, inputs, output, /*in_place=*/false, at,
-         host_begin);
+  Launch(listeners, primitive, stream, current, inputs, output,
+         /*in_place=*/false, at, host_begin);
   return output;
 }
 
@@ -251,8 +264,8 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
     if (!copy.defined()) continue;
     operands[i] = &copies.emplace_back(std::move(copy));
   }
-  Launch(listeners, primitive, stream, operands, target, /*in_place=*/true, at,
-         host_begin);
+  Launch(listeners, primitive, stream, stream, operands, target,
+         /*in_place=*/true, at, host_begin);
 }
 
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,

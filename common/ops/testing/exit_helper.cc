@@ -2,6 +2,7 @@
 // says how it ends.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -14,10 +15,12 @@ namespace {
 
 std::atomic<int> computed{0};
 
-void ComputeForEver(Device device, bool reads) {
-  Tensor x = Ones({10}, device);
-  for (;;) {
-    x = x + 1;
+// Half of the threads compute on all devices in turn.
+void ComputeForEver(std::size_t first, bool moves, bool reads) {
+  const auto& devices = Devices();
+  Tensor x = Ones({10}, devices[first].device);
+  for (std::size_t i = first;; i += moves ? 1 : 0) {
+    x = To(x, devices[i % devices.size()].device) + 1;
     if (reads && Item<double>(Sum(x)) < 0) std::abort();
     ++computed;
   }
@@ -28,10 +31,11 @@ void ComputeForEver(Device device, bool reads) {
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
-  const auto& devices = d2l::Devices();
-  for (int i = 0; i < 4; ++i) {
-    const d2l::Device device = devices[i % devices.size()].device;
-    std::thread([device, i] { d2l::ComputeForEver(device, i >= 2); }).detach();
+  const std::size_t devices = d2l::Devices().size();
+  for (std::size_t i = 0; i < 8; ++i) {
+    std::thread([first = i % devices, i] {
+      d2l::ComputeForEver(first, /*moves=*/i % 4 >= 2, /*reads=*/i >= 4);
+    }).detach();
   }
   while (d2l::computed < 1000) std::this_thread::yield();
   if (how == "exit") std::exit(18);

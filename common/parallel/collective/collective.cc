@@ -43,7 +43,7 @@ Stream& CommunicationStream(Device device, int number) {
   static Streams& streams = *new Streams;
   MutexLock lock(streams.mutex);
   Stream*& stream = streams.of[{device, number}];
-  if (stream == nullptr) stream = &NewStream(device);
+  if (stream == nullptr) stream = &NewStreamBeside(device);
   return *stream;
 }
 

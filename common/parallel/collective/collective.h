@@ -19,9 +19,10 @@
 // Asynchronous. Each device has one further stream for communication, which
 // begins after the work already enqueued on the device's current stream, and
 // only writes that device's own memory. Nothing else is ordered: computation
-// that is enqueued on the current stream before Wait overlaps. Collectives run
-// in the order of the calls; threads that share a device must make their calls
-// in the same order.
+// that is enqueued on the current stream before Wait overlaps. On a virtual
+// device it takes none of the device's cores (StreamOptions::beside), so a sum
+// does not wait until a product is done. Collectives run in the order of the
+// calls; threads that share a device must make their calls in the same order.
 //
 // Errors: wrong arguments throw std::invalid_argument. If the work that
 // computes one of the tensors fails, reading any device's result throws the

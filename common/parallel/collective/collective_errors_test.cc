@@ -1,10 +1,15 @@
+#include <atomic>
+#include <chrono>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/device/op_label.h"
 #include "common/device/stream_stall.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
@@ -80,6 +85,38 @@ TEST(AllReduce, OverlapsWithWorkUntilWait) {
   const Tensor y = x[0] * 10;
   stall.Release();
   EXPECT_EQ(ToVector<float>(y), std::vector<float>(4, 30));
+}
+
+TEST(AllReduce, TakesNoCoreOfItsDevices) {
+  const std::vector<Tensor> x = {Full({4}, 1, kFirst), Full({4}, 2, kSecond)};
+  AllReduce(x);
+  // Operations that hold all cores until the sum is there, or for seconds.
+  std::atomic<bool> summed{false};
+  std::atomic<int> computing{0};
+  int cores = 0;
+  for (const Device device : {kFirst, kSecond}) {
+    Synchronize(device);
+    for (int i = 0; i < GetDeviceInfo(device).cores; ++i, ++cores) {
+      static_cast<CpuStream&>(NewStream(device))
+          .Enqueue(OpLabel("product"), [&summed, &computing] {
+            ++computing;
+            const auto now = std::chrono::steady_clock::now;
+            const auto end = now() + std::chrono::seconds(5);
+            while (!summed && now() < end) std::this_thread::yield();
+            --computing;
+          });
+    }
+  }
+  while (computing < cores) std::this_thread::yield();
+  AllReduceAsync(x);
+  CommunicationStream(kFirst).Synchronize();
+  CommunicationStream(kSecond).Synchronize();
+  EXPECT_EQ(computing, cores);
+  summed = true;
+  for (const Tensor& t : x) {
+    Synchronize(t.device());
+    EXPECT_EQ(ToVector<float>(t), std::vector<float>(4, 6));
+  }
 }
 
 TEST(AllReduce, MemoryIsKeptUntilItIsRead) {
