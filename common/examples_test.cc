@@ -42,6 +42,7 @@
 #include "common/device/listener.h"
 #include "common/device/stream.h"
 #include "common/device/stream_stall.h"
+#include "common/device/topology.h"
 #include "common/drawing/bars.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/graphviz.h"
@@ -86,7 +87,6 @@
 #include "common/parallel/data_parallel/kv_store.h"
 #include "common/parallel/data_parallel/split_batch.h"
 #include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
 #include "common/profiler/export.h"
 #include "common/profiler/key_averages.h"
 #include "common/profiler/peaks.h"
@@ -1114,7 +1114,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_EQ(ToVector<float>(weights[1]), (std::vector<float>{3, 3, 3}));
   }
   {
-    // Example of common/parallel/simulator/topology.h
+    // Example of common/device/topology.h
     const Topology pcie = Topology::PcieSwitch(4, 16e9);
     for (const int link : pcie.Route(0, 3)) {
       std::cout << pcie.links()[link].name << "\n";  // "gpu0 > switch", …

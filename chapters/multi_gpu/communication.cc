@@ -17,11 +17,11 @@
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
 #include "common/d2l.h"
+#include "common/device/topology.h"
 #include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 #include "common/parallel/nccl/nccl.h"
 #include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
 
 namespace d2l::multi_gpu {
 namespace {

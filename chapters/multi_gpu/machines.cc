@@ -20,11 +20,11 @@
 #include "common/base/child_process.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/d2l.h"
+#include "common/device/topology.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/run/fresh_process.h"
 #include "common/parallel/mpi/mpi_world.h"
 #include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
 
 namespace d2l::multi_gpu {
 namespace {

@@ -112,6 +112,37 @@ Table& GetTable() {
   return *t;
 }
 
+// Waits for the virtual devices, whatever has failed there: that stays to be
+// reported.
+void AwaitVirtualDevices() {
+  for (const auto& entry : GetTable().entries) {
+    if (entry->info.kind != DeviceKind::kVirtual) continue;
+    ForEachStream(*entry,
+                  [](Stream& stream) { stream.Record().state()->Block(); });
+  }
+}
+
+void CheckTiming(const VirtualTiming& timing) {
+  const auto refuse = [](const std::string& why) {
+    throw std::invalid_argument(absl::StrCat("[virtual_timing] ", why));
+  };
+  if (!(timing.pace >= 0)) {
+    refuse(absl::StrFormat("a pace of %g; it must be 0 or more", timing.pace));
+  }
+  if (internal::active_timing.load() != nullptr) {
+    refuse("there is a scope already; end it first");
+  }
+  if (!timing.links.has_value()) return;
+  for (const DeviceInfo& info : GetTable().infos) {
+    if (info.kind == DeviceKind::kVirtual &&
+        info.device.index() >= timing.links->ranks()) {
+      refuse(absl::StrFormat("%s is not in a %s of %d devices",
+                             info.device.ToString(), timing.links->name(),
+                             timing.links->ranks()));
+    }
+  }
+}
+
 Entry& GetEntry(Device device) {
   Table& t = GetTable();
   const int index = device.index();
@@ -314,6 +345,18 @@ Stream& CurrentStream(Device device) {
   Stream* current =
       current_streams[static_cast<int>(device.type())][device.index()];
   return current != nullptr ? *current : *entry.default_stream;
+}
+
+VirtualTimingScope::VirtualTimingScope(const VirtualTiming& timing) {
+  CheckTiming(timing);
+  AwaitVirtualDevices();
+  timing_ = std::make_unique<internal::ActiveTiming>(timing);
+  internal::active_timing.store(timing_.get(), std::memory_order_release);
+}
+
+VirtualTimingScope::~VirtualTimingScope() {
+  AwaitVirtualDevices();
+  internal::active_timing.store(nullptr, std::memory_order_release);
 }
 
 StreamGuard::StreamGuard(Stream& stream)

@@ -26,6 +26,7 @@
 #define D2L_COMMON_DEVICE_DEVICE_TABLE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/source_location.h"
 #include "common/device/backend.h"
+#include "common/device/cpu/virtual_timing.h"
 #include "common/device/device.h"
 #include "common/device/memory/memory.h"
 #include "common/device/stream.h"
@@ -128,6 +130,27 @@ class StreamGuard {
  private:
   const Device device_;
   Stream* const previous_;
+};
+
+// While a scope lives, work of the virtual CPU devices lasts as `timing` says.
+// The constructor and the destructor wait for these devices. One at a time; no
+// other thread may enqueue work on them while a scope begins or ends. The
+// constructor throws std::invalid_argument if there is another scope, the pace
+// is negative, or a device is no rank of the links' topology.
+class VirtualTimingScope {
+ public:
+  explicit VirtualTimingScope(const VirtualTiming& timing);
+  ~VirtualTimingScope();
+  VirtualTimingScope(const VirtualTimingScope&) = delete;
+  VirtualTimingScope& operator=(const VirtualTimingScope&) = delete;
+
+  // How many seconds later than on its device's clock the last operation has
+  // ended: no more than a tenth of a millisecond unless other programs have
+  // taken cores that the devices needed.
+  double LateSeconds() const { return 1e-9 * timing_->late.load(); }
+
+ private:
+  std::unique_ptr<internal::ActiveTiming> timing_;
 };
 
 // Waits for every stream of the device (torch.cuda.synchronize). Throws

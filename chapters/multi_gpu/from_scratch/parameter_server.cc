@@ -2,8 +2,8 @@
 
 #include "chapters/multi_gpu/cells.h"
 #include "common/d2l.h"
+#include "common/device/topology.h"
 #include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
 
 namespace d2l::multi_gpu {
 

@@ -5,9 +5,9 @@
 
 #include "chapters/multi_gpu/cells.h"
 #include "common/d2l.h"
+#include "common/device/topology.h"
 #include "common/parallel/mpi/mpi_world.h"
 #include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
 
 namespace d2l::multi_gpu {
 

@@ -1,6 +1,10 @@
 #include "common/device/cpu/cpu_stream.h"
 
+#include <time.h>
+
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,9 +36,9 @@ class CpuEventState final : public EventState {
   void set_number(std::uint64_t number) { number_ = number; }
 
   // Marks the point as reached. failure: null, or what poisons the event.
-  void Complete(FailurePtr failure) {
+  void Complete(FailurePtr failure, std::int64_t now) {
     failure_ = std::move(failure);
-    nanos_ = NowNanos();
+    nanos_ = now;
     done_.store(true, std::memory_order_seq_cst);
     completed_.Notify();
   }
@@ -56,6 +60,8 @@ class CpuEventState final : public EventState {
     return static_cast<double>(nanos_ -
                                static_cast<CpuEventState&>(begin).nanos_);
   }
+  // When the point was reached, on the stream's clock. Once it has been.
+  std::int64_t nanos() const { return nanos_; }
 
  private:
   // See task_queue.cc; here the waiter is often another stream's worker, which
@@ -70,6 +76,20 @@ class CpuEventState final : public EventState {
   std::int64_t nanos_ = 0;
   EventCount completed_;
 };
+
+// The stream whose operation, with a clock, this thread runs.
+thread_local CpuStream* timed_stream = nullptr;
+
+bool IsTimed() {
+  return internal::active_timing.load(std::memory_order_acquire) != nullptr;
+}
+
+double ThreadSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 class Failures final : public FailureLedger {
  public:
@@ -97,6 +117,7 @@ CpuStream::CpuStream(Device device, int index, const StreamOptions& options,
       queue_(options.max_queued_operations),
       pool_(pool != nullptr ? std::move(pool)
                             : std::make_shared<ThreadPool>(1)),
+      beside_(options.beside),
       worker_(StartThread(name(), [this] { Work(); })) {}
 
 CpuStream::~CpuStream() {
@@ -124,9 +145,10 @@ std::int64_t CpuStream::QueuedOperations() {
 
 std::shared_ptr<EventState> CpuStream::DoRecord() {
   auto state = std::make_shared<CpuEventState>(failures());
-  state->set_number(queue_.PushAlways(
-      OpLabel("record"),
-      [state](const FailurePtr& poison) { state->Complete(poison); }));
+  state->set_number(queue_.PushAlways(OpLabel("record"),
+                                      [this, state](const FailurePtr& poison) {
+                                        state->Complete(poison, Now());
+                                      }));
   return state;
 }
 
@@ -138,6 +160,10 @@ std::uint64_t CpuStream::DoWait(const OpLabel& label,
     if (shut_down_.load(std::memory_order_seq_cst)) return;
     if (!event->Query()) ReleaseCore();
     event->Block();
+    if (IsTimed()) {
+      const auto* const state = dynamic_cast<CpuEventState*>(event.get());
+      if (state != nullptr) clock_ = std::max(clock_, state->nanos());
+    }
     FailurePtr failure = event->failure();
     if (failure != nullptr && poison == nullptr) {
       throw AsyncError(std::move(failure), "Stream::Wait", {}, -1);
@@ -147,7 +173,10 @@ std::uint64_t CpuStream::DoWait(const OpLabel& label,
 
 std::uint64_t CpuStream::DoCopy(const OpLabel& label, void* dst,
                                 const void* src, std::size_t bytes,
-                                CopyKind /*kind*/, bool /*pageable*/) {
+                                CopyKind kind, bool /*pageable*/) {
+  const int node = device().index();
+  if (kind == CopyKind::kHostToDevice) Transfer(kHostNode, node, bytes);
+  if (kind == CopyKind::kDeviceToHost) Transfer(node, kHostNode, bytes);
   return Enqueue<TaskQueue::Kind::kBeside>(label, [dst, src, bytes] {
     if (bytes > 0) std::memcpy(dst, src, bytes);
   });
@@ -156,7 +185,18 @@ std::uint64_t CpuStream::DoCopy(const OpLabel& label, void* dst,
 std::uint64_t CpuStream::DoHostCallback(const OpLabel& label,
                                         std::function<void()> callback) {
   return Enqueue<TaskQueue::Kind::kBeside>(
-      label, [callback = std::move(callback)] { callback(); });
+      label, [this, callback = std::move(callback)] {
+        callback();
+        CatchUp();
+      });
+}
+
+void CpuStream::Transfer(int from, int to, std::size_t bytes) {
+  const internal::ActiveTiming* const timing = internal::active_timing.load();
+  if (timing == nullptr || !timing->links.has_value()) return;
+  Enqueue<TaskQueue::Kind::kBeside>(OpLabel("transfer"), [from, to, bytes] {
+    if (timed_stream != nullptr) timed_stream->Cross(from, to, bytes);
+  });
 }
 
 std::function<void()> CpuStream::DoStall() {
@@ -168,7 +208,7 @@ std::function<void()> CpuStream::DoStall() {
   // Stalls a poisoned stream, too, which would skip a host callback.
   queue_.PushAlways(OpLabel("stall"), [this, gate](const FailurePtr&) {
     ReleaseCore();
-    gate->reached.Complete(nullptr);
+    gate->reached.Complete(nullptr, Now());
     MutexLock lock(mutex_);
     while (!gate->open && !shut_down_.load(std::memory_order_relaxed)) {
       stall_ended_.Wait(mutex_);
@@ -187,7 +227,8 @@ void CpuStream::Work() {
   if (pool_->cores() > 1) internal::current_pool = pool_.get();
   for (;;) {
     TaskQueue::Slot* slot = queue_.TryFront();
-    if (slot == nullptr && has_core_) {
+    const bool idle = slot == nullptr;
+    if (idle && has_core_) {
       slot = queue_.TryFrontLater([this] { return pool_->core_wanted(); });
     }
     if (slot == nullptr) {
@@ -195,6 +236,7 @@ void CpuStream::Work() {
       slot = queue_.WaitForFront();
       if (slot == nullptr) return;
     }
+    if (idle) CatchUp();
     // FailureOf is null once the failure has been reported.
     if (poison_ != nullptr)
       poison_ = failures()->FailureOf(queue_.front_number());
@@ -210,11 +252,18 @@ void CpuStream::ChangeCore(TaskQueue::Kind kind) {
   if (kind == TaskQueue::Kind::kCompute) {
     pool_->TakeCore();
     has_core_ = true;
+    // Streams that share one core do not run at the same time.
+    if (pool_->cores() == 1) {
+      clock_ = std::max(clock_, pool_->core_clock.load());
+    }
   }
 }
 
 void CpuStream::ReleaseCore() {
-  if (has_core_) pool_->ReleaseCore();
+  if (has_core_) {
+    pool_->core_clock.store(clock_);
+    pool_->ReleaseCore();
+  }
   has_core_ = false;
   turn_ends_ = 0;
 }
@@ -231,6 +280,17 @@ void CpuStream::RunSlot(TaskQueue::Slot& slot) {
   if (poison_ == nullptr && shut_down_.load(std::memory_order_acquire)) {
     Poison(MakeSkippedAtEnd(slot.label, queue_.front_number(), name()));
   }
+  internal::ActiveTiming* const timing =
+      internal::active_timing.load(std::memory_order_acquire);
+  if (timing != nullptr && poison_ == nullptr &&
+      kind != TaskQueue::Kind::kAlways) {
+    RunTimed(*timing, slot);
+  } else {
+    RunTask(slot);
+  }
+}
+
+void CpuStream::RunTask(TaskQueue::Slot& slot) {
   try {
     const bool ran = slot.run(
         slot.payload,
@@ -240,6 +300,73 @@ void CpuStream::RunSlot(TaskQueue::Slot& slot) {
   } catch (...) {
     Poison(MakeFailure(slot.label, queue_.front_number(), name(),
                        std::current_exception()));
+  }
+}
+
+void CpuStream::RunTimed(internal::ActiveTiming& timing,
+                         TaskQueue::Slot& slot) {
+  timing_ = &timing;
+  timed_stream = this;
+  const bool computes = slot.kind() == TaskQueue::Kind::kCompute && !beside_;
+  op_cpu_ = computes ? ThreadSeconds() : -1;
+  // A transfer is a part of the operation behind it.
+  op_begin_ = transfer_begin_ != 0 ? transfer_begin_ : clock_;
+  crosses_ = false;
+  RunTask(slot);
+  EndTimed();
+  if (!crosses_) transfer_begin_ = 0;
+}
+
+void CpuStream::EndTimed() {
+  if (timing_ == nullptr) return;
+  if (op_cpu_ >= 0) {
+    if (timing_->pace > 0) {
+      clock_ += static_cast<std::int64_t>(1e9 * timing_->pace *
+                                          (ThreadSeconds() - op_cpu_));
+    } else {
+      CatchUp();
+    }
+  }
+  SleepUntilClock();
+  timing_->late.store(NowNanos() - clock_, std::memory_order_relaxed);
+  timing_ = nullptr;
+  timed_stream = nullptr;
+}
+
+void CpuStream::Cross(int from, int to, std::size_t bytes) {
+  if (!timing_->links.has_value()) return;
+  const internal::LinkClock::Span span =
+      timing_->links->Book(from, to, static_cast<double>(bytes), clock_);
+  crosses_ = true;
+  if (transfer_begin_ == 0) transfer_begin_ = span.begin;
+  clock_ = span.end;
+}
+
+void CpuStream::CatchUp() {
+  if (IsTimed()) clock_ = std::max(clock_, NowNanos());
+}
+
+std::int64_t CpuStream::Now() const { return IsTimed() ? clock_ : NowNanos(); }
+
+std::int64_t CpuStream::BeginOfOp() {
+  return timed_stream != nullptr ? timed_stream->op_begin_ : NowNanos();
+}
+
+std::int64_t CpuStream::EndOfOp() {
+  CpuStream* const stream = timed_stream;
+  if (stream == nullptr) return NowNanos();
+  stream->EndTimed();
+  return stream->clock_;
+}
+
+void CpuStream::SleepUntilClock() {
+  // A sleep takes some 50 us more than it should; the next one is shorter then.
+  constexpr std::int64_t kShortestSleep = 60'000;
+  MutexLock lock(mutex_);
+  while (!shut_down_.load(std::memory_order_relaxed)) {
+    const std::int64_t left = clock_ - NowNanos();
+    if (left < kShortestSleep) return;
+    stall_ended_.WaitFor(mutex_, std::chrono::nanoseconds(left));
   }
 }
 

@@ -43,6 +43,7 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/cpu/stream_capture.h"
 #include "common/device/cpu/task_queue.h"
+#include "common/device/cpu/virtual_timing.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
 #include "common/device/failed_intervals.h"
@@ -77,6 +78,7 @@ class CpuStream final : public Stream {
     return number;
   }
 
+  void Transfer(int from, int to, std::size_t bytes) override;
   std::int64_t QueuedOperations() override;
   // From here on tasks are skipped and stalls end. After Drain the worker goes
   // on skipping until the process ends.
@@ -93,9 +95,9 @@ class CpuStream final : public Stream {
     void operator()() {
       struct AtEnd {
         OpStamps* stamps;
-        ~AtEnd() { StampEnd(stamps, NowNanos()); }
+        ~AtEnd() { StampEnd(stamps, EndOfOp()); }
       } at_end{stamps};
-      StampBegin(stamps, NowNanos());
+      StampBegin(stamps, BeginOfOp());
       task();
     }
   };
@@ -136,9 +138,24 @@ class CpuStream final : public Stream {
     return internal::CurrentStreamCapture() != nullptr;
   }
 
+  // When the operation that runs on this thread has begun and ends, on the
+  // stream's clock. The second returns at that time.
+  static std::int64_t BeginOfOp();
+  static std::int64_t EndOfOp();
+
   void Work();
   void RunSlot(TaskQueue::Slot& slot);
   // Worker only.
+  void RunTask(TaskQueue::Slot& slot);
+  // RunTask at the pace, and over the links, of `timing`.
+  [[gnu::noinline, gnu::cold]] void RunTimed(internal::ActiveTiming& timing,
+                                             TaskQueue::Slot& slot);
+  void EndTimed();
+  void Cross(int from, int to, std::size_t bytes);
+  // Sets the clock forward to now, if it has run.
+  void CatchUp();
+  std::int64_t Now() const;
+  void SleepUntilClock();
   // Takes or releases a core for a task, unless it will be skipped.
   [[gnu::noinline, gnu::cold]] void ChangeCore(TaskQueue::Kind kind);
   void ReleaseCore();
@@ -147,6 +164,7 @@ class CpuStream final : public Stream {
 
   TaskQueue queue_;
   const std::shared_ptr<ThreadPool> pool_;
+  const bool beside_;
 
   std::atomic<bool> shut_down_{false};
   Mutex mutex_;  // held to stall and to end stalls
@@ -156,6 +174,13 @@ class CpuStream final : public Stream {
   FailurePtr poison_;
   bool has_core_ = false;
   std::int64_t turn_ends_ = 0;  // once another stream waits for a core
+  // See virtual_timing.h; unused without.
+  internal::ActiveTiming* timing_ = nullptr;  // of the operation that runs
+  std::int64_t clock_ = 0;                    // when the work so far has ended
+  std::int64_t op_begin_ = 0;                 // on the clock
+  bool crosses_ = false;             // the operation that runs is a transfer
+  std::int64_t transfer_begin_ = 0;  // of the next operation's; 0: none
+  double op_cpu_ = 0;  // the thread's processor time at the begin; -1: no pace
 
   std::thread worker_;  // last: it uses all of the above
 };

@@ -111,6 +111,8 @@ class ThreadPool {
     if (gate_.Release() && unclaimed_.load() != 0) work_.Notify(1);
   }
   bool core_wanted() const { return gate_.wanted(); }
+  // Of the stream that has released a core last (virtual_timing.h).
+  std::atomic<std::int64_t> core_clock{0};
 
   // Calls part(f, begin, end) for parts of [0, n): see ParallelFor.
   using Part = void (*)(const void* f, std::int64_t begin, std::int64_t end);

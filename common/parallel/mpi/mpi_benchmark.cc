@@ -29,10 +29,10 @@
 #include "common/base/console/format.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
+#include "common/device/topology.h"
 #include "common/ops/ops.h"
 #include "common/parallel/mpi/mpi_world.h"
 #include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
 
 namespace d2l {
 namespace {

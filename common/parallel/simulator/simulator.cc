@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -79,12 +78,7 @@ class Simulator {
     Route& route = routes_[to];
     if (route.from == from) return route;
     route = {from, topology_.Route(NodeOf(from), NodeOf(to)), 0};
-    double speed = std::numeric_limits<double>::infinity();
-    for (const int link : route.links) {
-      route.seconds += topology_.links()[link].latency;
-      speed = std::min(speed, topology_.links()[link].bytes_per_second);
-    }
-    route.seconds += bytes_ / speed;
+    route.seconds = topology_.Seconds(route.links, bytes_);
     return route;
   }
 

@@ -37,10 +37,10 @@
 #include <vector>
 
 #include "common/base/console/language.h"
+#include "common/device/topology.h"
 #include "common/drawing/drawing.h"
 #include "common/drawing/plot.h"
 #include "common/parallel/collective/schedule.h"
-#include "common/parallel/simulator/topology.h"
 
 namespace d2l {
 

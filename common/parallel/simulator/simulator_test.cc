@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "common/device/topology.h"
 #include "common/parallel/collective/schedule.h"
-#include "common/parallel/simulator/topology.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

@@ -9,10 +9,10 @@
 #include "chapters/multi_gpu/exercises/judges/moves.h"
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
+#include "common/device/topology.h"
 #include "common/exercise/exercise.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
 
 namespace d2l {
 namespace {

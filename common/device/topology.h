@@ -1,4 +1,5 @@
-// Topology: which devices are connected by which links, for the simulator.
+// Topology: which devices are connected by which links, for the simulator
+// (parallel/simulator) and for virtual devices (cpu/virtual_timing.h).
 //
 //   const Topology pcie = Topology::PcieSwitch(4, 16e9);
 //   for (const int link : pcie.Route(0, 3)) {
@@ -15,13 +16,16 @@
 //
 // Values; Route caches its results and is not thread-safe.
 
-#ifndef D2L_COMMON_PARALLEL_SIMULATOR_TOPOLOGY_H_
-#define D2L_COMMON_PARALLEL_SIMULATOR_TOPOLOGY_H_
+#ifndef D2L_COMMON_DEVICE_TOPOLOGY_H_
+#define D2L_COMMON_DEVICE_TOPOLOGY_H_
 
 #include <string>
 #include <vector>
 
 namespace d2l {
+
+// Stands for the CPU's memory where the number of ranks is not known.
+inline constexpr int kHostNode = -1;
 
 struct Link {
   std::string name;  // "gpu0 > switch"
@@ -69,6 +73,10 @@ class Topology {
   // if there is no way.
   std::vector<int> Route(int from, int to) const;
 
+  // How long a transfer of `bytes` takes on that way: the sum of the latencies,
+  // and the bytes at the speed of the slowest link.
+  double Seconds(const std::vector<int>& route, double bytes) const;
+
   // The bytes per second that all of a rank's links can receive together.
   double Bandwidth(int rank) const;
 
@@ -92,4 +100,4 @@ class Topology {
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_PARALLEL_SIMULATOR_TOPOLOGY_H_
+#endif  // D2L_COMMON_DEVICE_TOPOLOGY_H_

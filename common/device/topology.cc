@@ -1,7 +1,8 @@
-#include "common/parallel/simulator/topology.h"
+#include "common/device/topology.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -142,6 +143,16 @@ std::vector<int> Topology::Route(int from, int to) const {
     route.push_back(ways[node].link);
   }
   return route;
+}
+
+double Topology::Seconds(const std::vector<int>& route, double bytes) const {
+  double seconds = 0;
+  double speed = std::numeric_limits<double>::infinity();
+  for (const int link : route) {
+    seconds += links_[link].latency;
+    speed = std::min(speed, links_[link].bytes_per_second);
+  }
+  return seconds + bytes / speed;
 }
 
 double Topology::Bandwidth(int rank) const {
