@@ -57,6 +57,6 @@ CHECK_HOOKS_UNLESS_SANITIZED = select({
 
 # The sanitizers' own libraries have functions with the same names.
 CHECKABLE = select({
-    "//:sanitized": ["@platforms//:incompatible"],
+    "//:sanitized": ["//third_party:never"],
     "//conditions:default": [],
 })
