@@ -1010,7 +1010,10 @@ TEST_P(CopyStreamTest, IsMadeOnceForEachStream) {
   for (auto& one : made) {
     one = std::async(std::launch::async, [&] { return &CopyStream(shared); });
   }
-  for (auto& one : made) EXPECT_EQ(one.get(), shared.copy_stream());
+  for (auto& one : made) {
+    Stream* const stream = one.get();
+    EXPECT_EQ(stream, shared.copy_stream());
+  }
 }
 
 TEST_P(CopyStreamTest, GoesAheadOfTheReceiversWork) {
