@@ -65,6 +65,7 @@ std::vector<Device> Workers() {
 }
 
 void Graph(Cell& cell) {
+  cell.PaceDevices();
   const Device home = First(), a = Workers()[0], b = Workers()[1];
   const Mlp mlp = RandomMlp(cell, home);
   Tensor one, two;

@@ -97,16 +97,14 @@ struct Products {
   int count;
   Tensor x1, x2;
 };
-// few: how many at the smallest size.
-Products SmallProducts(const Cell& cell, int few) {
+Products SmallProducts(const Cell& cell, int count) {
   const int n = cell.BySize(64, 100, 1000);
-  return {cell.BySize(few, 20000, 20000), Rand({n, n}, First()),
-          Rand({n, n}, Second())};
+  return {count, Rand({n, n}, First()), Rand({n, n}, Second())};
 }
 
 // %% 000/In6, measured
 void In6(Cell& cell) {
-  const Products p = SmallProducts(cell, 100);
+  const Products p = SmallProducts(cell, cell.BySize(100, 20000, 20000));
   Tensor y1, y2;
   const auto run1 = [&] { y1 = Run(p.x1, p.count); };
   const auto run2 = [&] { y2 = Run(p.x2, p.count); };
@@ -170,7 +168,10 @@ double RequestSeconds(Cell& cell, const Tensor& x) {
 // %% 000/In7, measured
 // RequestSeconds stands above; ClaimHeldUp: two_devices.cc
 void In7(Cell& cell) {
-  const Products p = SmallProducts(cell, 6000);  // more than a queue holds
+  cell.PaceDevices();
+  // Twice as many as a queue of a virtual device holds, or the notebook's.
+  const bool virtual_devices = First().type() == DeviceType::kCpu;
+  const Products p = SmallProducts(cell, virtual_devices ? 8192 : 20000);
   const double requests = p.count * RequestSeconds(cell, p.x1);
   std::vector<double> calls;  // how long those for GPU1 took
   std::pair<Tensor, Tensor> y;
@@ -192,6 +193,8 @@ void In7(Cell& cell) {
   const Judgement gain = Faster(t[2], t[0], kGain);
   cell.Claim("Two devices are faster than one after the other: {}.", gain,
              WhyNoGain(2 * requests, t[2], gain));
+  Run(p.x1, p.count);
+  PrintPrediction(t, p.count, CurrentStream(First()).QueuedOperations());
   ClaimHeldUp(cell, t, gain, calls, requests);
   cell.Show(
       DrawTimelines("both orders", {{"notebook", ProfileProgram(notebook)},
@@ -207,8 +210,9 @@ void RunAndKeep(const Tensor& x, int products, std::vector<Tensor>* y) {
 }
 // %% d2l/mm-4000, measured
 void Mm4000(Cell& cell) {
+  cell.PaceDevices();
   const int n = cell.BySize(128, 1000, 4000);
-  const int products = cell.BySize(10, 10, 50);
+  const int products = cell.BySize(10, 4, 50);
   const Tensor x1 = Rand({n, n}, First());
   const Tensor x2 = Rand({n, n}, Second());
   std::vector<Tensor> y1, y2;
@@ -250,9 +254,13 @@ void SizeSweep(Cell& cell) {
       {4, 16, 64, 256}, {2, 4, 8, 16, 32, 64, 128, 256, 512},
       {16, 64, 256, 1024, 4096});
   std::vector<SweepPoint> sweep;
-  std::string why;  // for the largest size
+  Judgement largest;
+  std::string why;
   for (const int n : sizes) {
     cell.At("n", n);
+    // A pace stretches computing, and the sizes before show when it takes
+    // longer than the calls.
+    if (n == sizes.back()) cell.PaceDevices();
     const Tensor x1 = Rand({n, n}, First());
     const Tensor x2 = Rand({n, n}, Second());
     const int k = ProductsOf(cell, n);
@@ -267,11 +275,15 @@ void SizeSweep(Cell& cell) {
     std::cout << Say("  n = %-4d  two devices take %8s a product: %s as fast\n",
                      n, FormatDuration(two.completion.value.median / (2 * k)),
                      FormatFactor(sweep.back().ratio.value.median));
-    why = WhyNoGain(two.enqueue.value.median, two,
-                    Above(sweep.back().ratio, kGain));
+    largest = Above(sweep.back().ratio, kGain);
+    why = WhyNoGain(two.enqueue.value.median, two, largest);
   }
-  cell.Claim("Two devices are reliably faster from a size on: {}.",
-             SureFrom("n", sweep, kGain), why);
+  std::cout << Wrap(Say("Two devices are reliably faster from this size on: "
+                        "%s.",
+                        SureFrom("n", sweep, kGain).number),
+                    "  ");
+  cell.Claim(Worded("With n = %d, two devices are faster: {}.", sizes.back()),
+             largest, why);
 }
 // %%
 D2L_CELL("d2l/size-sweep", SizeSweep);

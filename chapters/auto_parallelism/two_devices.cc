@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,6 +125,19 @@ void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
                     First().ToString()),
              Given(gain, Above(lost, 10), "enqueued in turn"),
              OneDeviceOr(fact));
+}
+
+void PrintPrediction(const Timings& t, int products, std::int64_t queued) {
+  if (First() == Second()) return;
+  const double all = 2.0 * products;
+  const double gain =
+      t[0].completion.value.median / t[1].completion.value.median;
+  std::cout << Wrap(
+      Say("With room for %d products a queue allows the "
+          "notebook's order %s; it has %s.",
+          queued, FormatFactor(all / (all - static_cast<double>(queued))),
+          FormatFactor(gain)),
+      "  ");
 }
 
 std::string WhyNoOverlap(Device device) {

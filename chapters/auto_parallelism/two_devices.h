@@ -16,6 +16,7 @@
 #ifndef D2L_CHAPTERS_AUTO_PARALLELISM_TWO_DEVICES_H_
 #define D2L_CHAPTERS_AUTO_PARALLELISM_TWO_DEVICES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,11 @@ Figure Speedup(Cell& cell, const Timing& a, const Timing& b);
 // took, the warm-up first; requests: how many they take if there is room.
 void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
                  const std::vector<double>& calls, double requests);
+
+// Prints how much faster than one after the other the second of these can be,
+// if the other device gets its first product when the first one has done all
+// but the `queued` products for which there is room; and how much it is.
+void PrintPrediction(const Timings& t, int products, std::int64_t queued);
 
 // Why a device cannot do two operations at once, and which one can; "" if it
 // can.

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
@@ -20,6 +22,7 @@
 #include "common/device/topology.h"
 #include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
+#include "common/lesson/run/fresh_process.h"
 #include "common/parallel/nccl/nccl.h"
 #include "common/parallel/simulator/simulator.h"
 
@@ -174,12 +177,15 @@ double EqualFrom(const std::vector<double>& a, const std::vector<double>& b) {
 
 // %% d2l/three-splits, measured
 void ThreeSplits(Cell& cell) {
+  cell.PaceDevices();
   const std::vector<Device> devices = AtLeastTwo();
   const int p = static_cast<int>(devices.size());
   const std::int64_t width = cell.BySize(64, 256, 1024);
   const SplitNet net = MakeSplitNet(p, width, 2 * width, devices[0]);
   const std::vector<Split> splits = SplitsOver(devices);
-  const Tensor x = Randn({256, width}, devices[0]);
+  // A part of a batch has to be large, or its products are slower ones.
+  const std::int64_t rows = cell.BySize(256, 2048, 8192);
+  const Tensor x = Randn({rows, width}, devices[0]);
   const Tensor target = Randn(x.shape(), devices[0]);
   const std::vector<float> expected = OnHost(OneDevice(net)(x, target));
   std::vector<Alternative> steps;
@@ -278,75 +284,182 @@ void AllReduceCell(Cell& cell) {
 }
 
 // %% d2l/overlap-link
-// EmulatedLink: common/parallel/data_parallel/data_parallel.h
-std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
-                                        bool overlap, bool link) {
+// Six equal layers, each in a bucket of its own.
+std::shared_ptr<DataParallel> SixLayers(const std::vector<Device>& devices,
+                                        bool overlap) {
   DataParallelOptions options;
   options.overlap = overlap;
   options.first_bucket_bytes = options.bucket_bytes = std::int64_t{1} << 18;
-  if (link) options.emulated_link = EmulatedLink{2e-4, 2.5e8};
-  const Device first = devices[0];
-  return std::make_shared<DataParallel>(
-      nn::Sequential(nn::Linear(784, 512, first), nn::ReLU(),
-                     nn::Linear(512, 512, first), nn::ReLU(),
-                     nn::Linear(512, 10, first)),
-      NumbersOf(devices), options);
+  nn::Sequential net;
+  for (int i = 0; i < 6; ++i) {
+    net.Append(nn::Linear(512, 512, devices[0]));
+    net.Append(nn::ReLU());
+  }
+  return std::make_shared<DataParallel>(std::move(net), NumbersOf(devices),
+                                        options);
 }
 // %% d2l/overlap-link, measured
-void OverlapLink(Cell& cell) {
-  const std::int64_t batch = cell.BySize(64, 1024, 8192);
-  const Tensor x = Rand({batch, 784}, TryGpu());
-  const Tensor y = RandInt(0, 10, {batch}, TryGpu());
+// Steps that send at the end, and beside backward.
+Timings TimeSixLayers(Cell& cell, const Phrase& over, const Tensor& x,
+                      const Tensor& y) {
   std::vector<Alternative> steps;
   std::vector<std::shared_ptr<DataParallel>> nets;
-  for (const bool link : {false, true}) {
-    for (const bool overlap : {false, true}) {
-      ManualSeed(5);
-      nets.push_back(LinkedMlp(AllDevices(), overlap, link));
-      steps.push_back(
-          {Worded("%s, %s", Phrase(link ? "emulated link" : "memory"),
-                  Phrase(overlap ? "overlapped" : "at the end")),
-           AllDevices(),
-           [&x, &y, net = nets.back()] { net->Step(x, y, {/*lr=*/0.01}); }});
-    }
+  for (const bool overlap : {false, true}) {
+    ManualSeed(5);
+    nets.push_back(SixLayers(AllDevices(), overlap));
+    steps.push_back(
+        {Worded("%s, %s", over, Phrase(overlap ? "overlapped" : "at the end")),
+         AllDevices(),
+         [&x, &y, net = nets.back()] { net->Step(x, y, {/*lr=*/0.01}); }});
   }
   const Timings t = cell.TimeInterleaved(steps);
   cell.PrintTimes(t);
-  for (const auto& net : nets) {
-    cell.Check(EqualParameters(*net, *nets[0]) == 6,
-               "the same parameters, bit for bit");
+  cell.Check(EqualParameters(*nets[1], *nets[0]) == 12,
+             "the same parameters, bit for bit");
+  return t;
+}
+
+void OverlapLink(Cell& cell) {
+  const std::int64_t batch = cell.BySize(64, 256, 8192);
+  const Tensor x = Rand({batch, 512}, TryGpu());
+  const Tensor y = RandInt(0, 10, {batch}, TryGpu());
+  cell.PaceDevices();
+  const Timings without = TimeSixLayers(cell, Phrase("no link"), x, y);
+  const Figure& none = without[0].completion;
+  // Slow enough for the six sums to take half of the step without a link. Each
+  // sends half of a layer's gradients both ways, twice.
+  const double bytes = 6 * 512 * 513 * 4.0;
+  const double speed = bytes / (none.value.median / 2);
+  if (OnCpus()) {
+    const int devices = static_cast<int>(AllDevices().size());
+    std::cout << "  " << Say("A link of %s/s:", FormatBytes(speed)) << "\n";
+    cell.PaceDevices(Topology::NvSwitch(devices, speed));
   }
-  const std::string at_end = Median(t[0]), overlapped = Median(t[1]);
-  const bool same_cores = OnCpus() && t[0].completion.value.median <
-                                          1.1 * t[1].completion.value.median;
-  cell.Claim(
-      "In one machine's memory, overlapping is faster: {}.",
-      OnSeveral(Faster(t[1], t[0], 1.1)),
-      OneDeviceOr(same_cores ? Say("A step takes %s at the end, %s overlapped: "
-                                   "the sums are work for the same cores.",
-                                   at_end, overlapped)
-                             : Say("A step takes %s at the end, %s overlapped.",
-                                   at_end, overlapped)));
-  cell.Claim("Over the emulated link, overlapping is faster: {}.",
-             OnSeveral(Faster(t[3], t[2], 1.1)),
-             OneDeviceOr(Say(
-                 "A step takes %s at the end, %s overlapped; without the link "
-                 "%s.",
-                 Median(t[2]), Median(t[3]), at_end)));
+  const Timings t = TimeSixLayers(cell, Phrase("a link"), x, y);
+  const Figure& at_end = t[0].completion;
+  const Figure& beside = t[1].completion;
+  const Figure hidden =
+      cell.Report(PerRepeat(Phrase("hidden, of the link's time"), "%", at_end,
+                            beside, [&](double end, double overlapped) {
+                              return 100 * (end - overlapped) /
+                                     std::max(end - none.value.median, 1e-9);
+                            }));
+  const std::string why =
+      Say("A step takes %s at the end, %s overlapped; without the link %s.",
+          Median(t[0]), Median(t[1]), Median(without[0]));
+  cell.Claim("Over the link, sending beside backward is faster: {}.",
+             OnSeveral(Faster(t[1], t[0], 1.1)), OneDeviceOr(why));
+  cell.Claim("It hides most of what the link takes: {}.",
+             OnSeveral(Above(hidden, 70)), OneDeviceOr(why));
 }
 
 // %%
 
-static std::string BothMove(const std::string& bytes) {
-  return OnCpus() ? Say("Both move %s in all, and one memory has all "
-                        "of it to read and write.",
-                        bytes)
-                  : Say("Both move %s in all.", bytes);
+namespace {
+
+constexpr char kLinksProbe[] = "multi_gpu/sums_over_links";
+// The links, and what crosses them, are a hundredth of the book's.
+constexpr double kScale = 100;
+constexpr std::int64_t kScaledNumel = 400'000;  // 160 MB / 4 / kScale
+constexpr int kRounds = 9;
+
+Topology TopologyOf(const SimulatedServer& server, double scale) {
+  return server.gpus == 4 ? Topology::PcieSwitch(4, 16e9 / scale)
+                          : Topology::Ring(8, 3 * 18e9 / scale);
 }
 
-// %% d2l/parameter-server, measured
-void ParameterServer(Cell& cell) {
-  const int equal = PrintFormulas(SimulateTheBook());
+// In a process with as many virtual devices as the book's machine has GPUs, one
+// of SimulateTheBook() is run. Returns the seconds of each round, and behind
+// each 1 if it was undisturbed, else 0.
+std::vector<double> SumsOverLinks(const std::vector<std::string>& arguments) {
+  const SimulatedServer server = SimulateTheBook()[std::stoi(arguments[0])];
+  std::vector<std::string> names;
+  for (int i = 0; i < server.gpus; ++i)
+    names.push_back(absl::StrCat("cpu:", i));
+  const absl::Status made = InitializeDevices(absl::StrJoin(names, ","));
+  if (!made.ok()) throw std::runtime_error(std::string(made.message()));
+  std::vector<Tensor> data;
+  for (const DeviceInfo& info : Devices()) {
+    data.push_back(Zeros({kScaledNumel}, info.device));
+  }
+  const auto synchronize = [] {
+    for (const DeviceInfo& info : Devices()) Synchronize(info.device);
+  };
+  AllReduce(data, server.algorithm);  // memory, threads
+  VirtualTiming timing;
+  timing.links = TopologyOf(server, kScale);
+  const VirtualTimingScope scope(timing);
+  std::vector<double> returned;
+  for (int round = 0; round < kRounds; ++round) {
+    synchronize();
+    const UndisturbedTimer timer = UndisturbedTimer::OfThisThread();
+    AllReduce(data, server.algorithm);
+    synchronize();
+    const Elapsed took = timer.Read();
+    const bool late = scope.LateSeconds() > 0.03 * took.seconds;
+    returned.insert(returned.end(),
+                    {took.seconds, took.undisturbed && !late ? 1.0 : 0.0});
+  }
+  return returned;
+}
+
+[[maybe_unused]] const bool registered_sums =
+    RegisterProbe(kLinksProbe, SumsOverLinks);
+
+// Runs all of them over links. Returns their times, at the book's scale.
+std::vector<Figure> RunOverLinks(Cell& cell,
+                                 const std::vector<SimulatedServer>& servers) {
+  std::vector<TimedRepeats> timed;
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    const std::vector<double> returned =
+        RunInFreshProcess(kLinksProbe, {absl::StrCat(i)}).value();
+    TimedRepeats& repeats =
+        timed.emplace_back(TimedRepeats{servers[i].name, {}});
+    for (std::size_t r = 0; r < returned.size(); r += 2) {
+      repeats.repeats.push_back({returned[r], returned[r + 1] != 0});
+    }
+  }
+  return cell.ReportTimes(Phrase("virtual devices, over links"), timed);
+}
+
+// How far from the simulated time the worst of them is, in percent, by repeat.
+Figure OffBy(const std::vector<Figure>& measured,
+             const std::vector<SimulatedServer>& servers) {
+  std::vector<double> worst(measured[0].samples.size(), 0);
+  bool disturbed = false;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    disturbed = disturbed || measured[i].disturbed;
+    for (std::size_t r = 0; r < worst.size(); ++r) {
+      worst[r] = std::max(
+          worst[r],
+          100 * std::abs(measured[i].samples[r] / servers[i].simulated - 1));
+    }
+  }
+  Figure figure = Sampled(Phrase("off the simulated times"),
+                          measured[0].measured_on, "%", worst);
+  figure.disturbed = disturbed;
+  return figure;
+}
+
+void ClaimOverLinks(Cell& cell, const std::vector<SimulatedServer>& servers) {
+  const std::vector<Figure> measured = RunOverLinks(cell, servers);
+  std::cout << "  "
+            << Say("Run on virtual devices, with a hundredth of the bytes over "
+                   "links of a hundredth of the speed:")
+            << "\n";
+  for (const Figure& figure : measured) {
+    std::cout << "  " << Padded(figure.label, 24) << "  " << Median(figure)
+              << "\n";
+  }
+  cell.Claim(
+      "Run over such links, the sums are off the simulated times by: {}.",
+      Below(cell.Report(OffBy(measured, servers)), 10));
+  cell.Claim("Shared among the devices, the adding is faster than on one: {}.",
+             Less(measured[2], measured[0], 1.1));
+}
+
+// Sums on the table's own devices.
+void ClaimMeasured(Cell& cell) {
   const std::vector<Device> devices = AllDevices();
   const std::int64_t n = cell.BySize(1 << 20, 1 << 24, 1 << 26);
   std::vector<Tensor> data;
@@ -374,27 +487,32 @@ void ParameterServer(Cell& cell) {
                    MeasuredOn(devices))
             << "\n";
   PrintSums(t, devices.size(), 4 * n);
+  const std::size_t others = devices.size() - 1;
+  cell.Claim("Shared among the devices, the adding is faster than on one: {}.",
+             OnSeveral(Faster(t["split"], t["star"], 1.1)),
+             OneDeviceOr(
+                 Say("Both move %s in all.", FormatBytes(2 * others * 4 * n))));
+}
+
+}  // namespace
+
+// %% d2l/parameter-server, measured
+void ParameterServer(Cell& cell) {
+  const std::vector<SimulatedServer> servers = SimulateTheBook();
+  const int equal = PrintFormulas(servers);
   cell.ShowIfVerbose(PlotTimeByDevices({2, 4, 8, 16, 32}, 160e6, [](int gpus) {
                        return Topology::NvSwitch(gpus, 54e9);
                      }).Draw("160 MB by number of GPUs, simulated"));
-  const std::size_t others = devices.size() - 1;
-  const std::string both = BothMove(FormatBytes(2 * others * 4 * n));
   cell.Claim(
       "The simulation agrees with the book's figures: {}.",
       Counted(equal == 4, "needs 4", Say("%d of %d", equal, 4)),
       Say("In the ring each of n devices sends 2 (n - 1) times the n-th part: "
           "5.19 ms. The book's 5.93 ms leaves out (n - 1) / n."));
-  cell.Claim("Shared among the devices, the adding is faster than on one: {}.",
-             OnSeveral(Faster(t["split"], t["star"], 1.1)), OneDeviceOr(both));
-  if (devices.size() == 2) {
-    return cell.NotAsked(
-        1, Say("With two devices the ring and the split are one schedule; "
-               "--devices=cpu:0,cpu:1,cpu:2 compares them."));
+  if (OnCpus()) {
+    ClaimOverLinks(cell, servers);
+  } else {
+    ClaimMeasured(cell);
   }
-  cell.Claim(
-      "The ring is faster than the split: {}.",
-      OnSeveral(Faster(t["ring"], t["split"], 1.05)),
-      OneDeviceOr(Say("The ring takes %d rounds, the split 2.", 2 * others)));
 }
 
 // %% d2l/key-value-store
@@ -470,11 +588,11 @@ MakeStep SplitStep(Split split) {
 
 bool Linked(const std::string& name, bool overlap) {
   return OnTwo(
-      name, 1024,
+      name, 256,
       [overlap](const std::vector<Device>& devices) -> std::function<void()> {
-        const Tensor x = Rand({1024, 784}, devices[0]);
-        const Tensor y = RandInt(0, kClasses, {1024}, devices[0]);
-        return [=, net = LinkedMlp(devices, overlap, /*link=*/true)] {
+        const Tensor x = Rand({256, 512}, devices[0]);
+        const Tensor y = RandInt(0, kClasses, {256}, devices[0]);
+        return [=, net = SixLayers(devices, overlap)] {
           net->Step(x, y, {/*lr=*/0.01});
         };
       });

@@ -85,6 +85,7 @@ void LeNetScratch(Cell& cell) {
   const Batch batch = *DataLoader(training, {size}, one[0]).Next();
   ReplicaSet alone = Replicate(LeNet().init(one[0]), one);
   ReplicaSet both = Replicate(alone.params[0], two);
+  cell.PaceDevices();
   const auto step = [&](ReplicaSet& replicas) {
     TrainBatch(LeNet(), batch.images, batch.labels, replicas, 0.01);
   };
@@ -195,8 +196,9 @@ std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
 }
 // %% d2l/resnet18, measured
 void ResNet18(Cell& cell) {
+  cell.PaceDevices();
   const std::vector<Device> devices = AtMostTwo();
-  const int lenet = cell.BySize(64, 256, 256), each = cell.BySize(2, 16, 256);
+  const int lenet = cell.BySize(64, 256, 256), each = cell.BySize(2, 8, 256);
   std::vector<Alternative> steps;
   std::int64_t parameters = 0;
   for (const std::string name : {"LeNet", "ResNet-18"}) {
@@ -295,6 +297,7 @@ void Forgotten(Cell& cell) {
 
 // %% d2l/straggler, measured
 void Straggler(Cell& cell) {
+  cell.PaceDevices();
   const std::vector<Device> devices = AtLeastTwo();
   const Dataset data = GenerateImages(cell.BySize(1024, 4096, 16384));
   DataLoader loader(data, {data.size()}, devices[0]);

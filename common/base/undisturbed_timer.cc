@@ -68,6 +68,14 @@ ProcessTimes ProcessTimes::Read() {
   return times;
 }
 
+ProcessTimes ProcessTimes::ReadThisThread() {
+  ProcessTimes times;
+  if (const auto nanos = WaitedNanos(gettid())) {
+    times.waited[gettid()] = 1e-9 * static_cast<double>(*nanos);
+  }
+  return times;
+}
+
 bool Undisturbed(double seconds, const ProcessTimes& before,
                  const ProcessTimes& after, int cores) {
   double waited = after.ended_waited - before.ended_waited;
@@ -85,6 +93,10 @@ Elapsed UndisturbedTimer::Read() const {
   const double seconds = Seconds();
   // Before the files are read, which is work as well.
   const double run = RunSeconds();
+  if (this_thread_) {
+    const ProcessTimes after = ProcessTimes::ReadThisThread();
+    return {seconds, Undisturbed(seconds, before_, after, cores)};
+  }
   ProcessTimes after = ProcessTimes::Read();
   after.run = run;
   return {seconds, Undisturbed(seconds, before_, after, cores)};

@@ -48,6 +48,8 @@ struct ProcessTimes {
   double run = 0;                // all threads, including ended ones
 
   static ProcessTimes Read();
+  // Of the calling thread alone.
+  static ProcessTimes ReadThisThread();
 };
 
 // Whether the `seconds` between the two readings were undisturbed. cores: that
@@ -58,11 +60,20 @@ bool Undisturbed(double seconds, const ProcessTimes& before,
 class UndisturbedTimer {
  public:
   UndisturbedTimer() { timer_.Restart(); }
+  // Counts the waits of the calling thread alone. For work on virtual devices
+  // at a pace, which catch up with what their workers wait (device_table.h).
+  static UndisturbedTimer OfThisThread() { return UndisturbedTimer(true); }
 
   double Seconds() const { return timer_.Seconds(); }
   Elapsed Read() const;
 
  private:
+  explicit UndisturbedTimer(bool this_thread)
+      : this_thread_(this_thread), before_(ProcessTimes::ReadThisThread()) {
+    timer_.Restart();
+  }
+
+  const bool this_thread_ = false;
   const ProcessTimes before_ = ProcessTimes::Read();
   Timer timer_;
 };

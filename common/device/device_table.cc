@@ -359,6 +359,11 @@ VirtualTimingScope::~VirtualTimingScope() {
   internal::active_timing.store(nullptr, std::memory_order_release);
 }
 
+double VirtualPace() {
+  const internal::ActiveTiming* const timing = internal::active_timing.load();
+  return timing == nullptr ? 0 : timing->pace;
+}
+
 StreamGuard::StreamGuard(Stream& stream)
     // Throws if the stream's device is not in the table.
     : device_(GetEntry(stream.device()).info.device),

@@ -153,6 +153,9 @@ class VirtualTimingScope {
   std::unique_ptr<internal::ActiveTiming> timing_;
 };
 
+// The pace of the present scope; 0 without one.
+double VirtualPace();
+
 // Waits for every stream of the device (torch.cuda.synchronize). Throws
 // AsyncError if any work on them failed, the first failure of the first
 // such stream.

@@ -28,6 +28,7 @@
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
+#include "common/base/machine.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
 #include "common/base/undisturbed_timer.h"
@@ -59,6 +60,9 @@ constexpr double kHopelessSeconds = 0.4;
 constexpr std::chrono::milliseconds kRest(3);
 // The shortest time that shows the load of other programs.
 constexpr double kShortestWatch = 0.15;
+// A device at a pace may end so much later than on its own clock.
+constexpr double kLatePart = 0.03;
+constexpr double kLateSeconds = 150e-6;
 // The resolution of the clock.
 constexpr double kTick = 1e-9;
 
@@ -190,6 +194,11 @@ int CoresNeeded() {
   return needed;
 }
 
+double PaceForThisMachine() {
+  const int for_devices = CoresNeeded() - 1;
+  return 1 + std::ceil(2.0 * for_devices / UsableCores());
+}
+
 Phrase MeasuredOn(Device device) {
   return MeasuredOn(std::vector<Device>{device});
 }
@@ -212,7 +221,9 @@ Phrase MeasuredOn(const std::vector<Device>& devices) {
   const auto all = [&](const std::vector<Phrase>& them) {
     return std::accumulate(them.begin() + 1, them.end(), them[0], both);
   };
-  return Worded("%s, %s", all(names), all(kinds));
+  const Phrase on = Worded("%s, %s", all(names), all(kinds));
+  const double pace = VirtualPace();
+  return pace == 0 ? on : Worded("%s, at a pace of %s", on, FormatNumber(pace));
 }
 
 std::string Claimed::Meaning() const {
@@ -292,11 +303,8 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
     // The range distinguishes the alternatives in a profile.
     const RecordFunction range(absl::StrCat(alternatives[i].label.english, " #",
                                             samples.enqueue.size() + 1));
-    const UndisturbedTimer timer;
-    alternatives[i].work();
-    const double enqueue = timer.Seconds();
-    WaitFor(alternatives[i]);
-    const Elapsed done = timer.Read();
+    double enqueue = 0;
+    const Elapsed done = TimeOnce(alternatives[i], &enqueue);
     const auto add = [&](double seconds, std::vector<Elapsed>* to) {
       to->push_back({std::max(seconds, kTick), done.undisturbed});
     };
@@ -336,6 +344,41 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
                        figure("wait", all[i].waiting), kept[i].repeats});
   }
   return timings;
+}
+
+Elapsed Cell::TimeOnce(const Alternative& alternative, double* enqueue) const {
+  const UndisturbedTimer timer = timing_.has_value()
+                                     ? UndisturbedTimer::OfThisThread()
+                                     : UndisturbedTimer();
+  alternative.work();
+  *enqueue = timer.Seconds();
+  WaitFor(alternative);
+  Elapsed done = timer.Read();
+  if (timing_.has_value()) {
+    done.undisturbed =
+        done.undisturbed &&
+        timing_->LateSeconds() < kLatePart * done.seconds + kLateSeconds;
+  }
+  return done;
+}
+
+void Cell::PaceDevices(const std::optional<Topology>& links) {
+  std::vector<std::string> names;
+  for (const DeviceInfo& info : Devices()) {
+    if (info.kind != DeviceKind::kVirtual) return;
+    names.push_back(info.device.ToString());
+  }
+  VirtualTiming timing;
+  timing.pace = pace_.value_or(PaceForThisMachine());
+  timing.links = links;
+  timing_.reset();
+  if (timing.pace == 0) return;
+  timing_.emplace(timing);
+  std::cout << Wrap(Say("At a pace of %s: each operation lasts %s times its "
+                        "computing time, so that %d cores stand for %d GPUs.",
+                        FormatNumber(timing.pace), FormatNumber(timing.pace),
+                        UsableCores(), names.size()),
+                    "  ");
 }
 
 Figure Cell::TimeHost(const Phrase& label, const std::function<void()>& work) {

@@ -55,6 +55,8 @@
 #include "common/base/timer.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/topology.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/cell/judge.h"  // IWYU pragma: export
 #include "common/lesson/cell/other_load.h"
@@ -177,9 +179,15 @@ struct TimedRepeats {
 
 class Cell {
  public:
-  // Results go to *result, which outlives the cell.
-  Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {})
-      : size_(size), verbose_(verbose), svg_(std::move(svg)), result_(result) {}
+  // Results go to *result, which outlives the cell. pace: see PaceDevices; the
+  // default fits the machine.
+  Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {},
+       std::optional<double> pace = std::nullopt)
+      : size_(size),
+        verbose_(verbose),
+        svg_(std::move(svg)),
+        pace_(pace),
+        result_(result) {}
 
   Size size() const { return size_; }
   template <typename T>
@@ -191,6 +199,15 @@ class Cell {
 
   // Whether to print tables and details (--verbose).
   bool verbose() const { return verbose_; }
+
+  // From here to the end of the cell, or the next call, an operation of a
+  // virtual device lasts several times its computing time (--pace), so that the
+  // machine's cores stand for as many GPUs; with links, transfers cross these.
+  // Prints a sentence that says so. For cells about queues, order, overlap and
+  // scaling; not for those about speed, and not for those that compare
+  // launching with computing, since a pace stretches computing alone. No effect
+  // if the table has a GPU, or with --pace=0.
+  void PaceDevices(const std::optional<Topology>& links = std::nullopt);
 
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
   // and up to 99 times while that takes less than 0.2 s; each begins with an
@@ -278,6 +295,9 @@ class Cell {
  private:
   // As TimeInterleaved, but reports nothing.
   Timings Measure(const std::vector<Alternative>& alternatives) const;
+  // Times the work, and the wait behind it. Sets *enqueue to the time until the
+  // work had returned.
+  Elapsed TimeOnce(const Alternative& alternative, double* enqueue) const;
   // Writes the SVG, if requested. text: see Shown.
   void Keep(const Drawing& drawing, const std::string& text);
 
@@ -286,6 +306,8 @@ class Cell {
   const Size size_;
   const bool verbose_;
   const SvgOutput svg_;
+  const std::optional<double> pace_;
+  std::optional<VirtualTimingScope> timing_;
   CellResult* const result_;
   std::optional<Place> place_;  // see At
   int last_group_ = 0;          // see Figure::group
@@ -293,6 +315,9 @@ class Cell {
 
 // The number of cores that the front end and the virtual devices keep busy.
 int CoresNeeded();
+
+// The pace that leaves the front end half of the machine.
+double PaceForThisMachine();
 
 // "cpu:0, virtual": every figure's description of its devices.
 Phrase MeasuredOn(Device device);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -28,6 +30,12 @@ ABSL_FLAG(std::string, devices, "auto",
           "Or a list: virtual devices are cpu:0, cpu:1, …; GPU 0 named twice "
           "makes two logical devices on it.\n"
           "Examples: --devices=cpu:0,cpu:1  --devices=cuda:0,cuda:0");
+ABSL_FLAG(std::string, pace, "auto",
+          "How many times its computing time an operation of a virtual device "
+          "lasts, in the cells about several devices: so a few cores stand for "
+          "several GPUs, also beside other programs. auto: what fits this "
+          "machine. 0: as fast as the cores.\n"
+          "Example: --pace=4");
 ABSL_FLAG(std::string, size, "course",
           "How much work the cells do: small (seconds), course (the course's "
           "own sizes) or large (for a fast GPU).\n"
@@ -122,6 +130,7 @@ namespace {
 
 constexpr const char* kFlags[] = {
     "devices",
+    "pace",
     "size",
     "cell",
     "lang",
@@ -157,6 +166,19 @@ absl::Status Check(const char* flag, std::int64_t value, std::int64_t least) {
   return absl::InvalidArgumentError(
       Say("--%s=%d asked for; the least is %d. Say --%s=%d or more.",
           std::string(flag), value, least, std::string(flag), least));
+}
+
+absl::Status ParsePace(const std::string& text, std::optional<double>* pace) {
+  if (text == "auto") return absl::OkStatus();
+  double number = -1;
+  if (absl::SimpleAtod(text, &number) && number >= 0 && number <= 100) {
+    *pace = number;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      Say("--pace=%s asked for; it is auto or a number from 0 to 100. Say "
+          "--pace=4.",
+          text));
 }
 
 absl::Status PrepareDirectory(const std::string& directory) {
@@ -252,7 +274,8 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   if (!size.ok()) return size.status();
   options.size = *size;
   CopyFlags(&options);
-  const absl::Status numbers = CheckNumbers(options);
+  absl::Status numbers = CheckNumbers(options);
+  numbers.Update(ParsePace(absl::GetFlag(FLAGS_pace), &options.pace));
   if (!numbers.ok()) return numbers;
   const absl::Status opened = OpenOutputs(&options);
   if (!opened.ok()) return opened;

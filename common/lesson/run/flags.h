@@ -29,6 +29,7 @@ struct LessonOptions {
   bool help = false;  // print LessonHelp and stop; the rest is not set
   std::string devices;
   DeviceOptions device_options;
+  std::optional<double> pace;  // none: what fits the machine
   Size size = Size::kCourse;
   std::vector<std::string> cells;  // ids or numbers; empty: all
   bool code = false;

@@ -51,6 +51,7 @@ struct Run {
   Program program;
   Size size;
   Detail detail;
+  std::optional<double> pace;
   bool asks;  // whether to ask for predictions
   std::vector<std::string> circumstances;
   std::string svg;      // a directory, or ""
@@ -108,7 +109,8 @@ absl::StatusOr<std::vector<NumberedCell>> Select(
 
 bool RunAndRecordCell(const NumberedCell& task, const std::string& progress,
                       const Run& run, CellResult* result) {
-  Cell cell(run.size, result, run.detail.verbose, {run.svg, task.lesson->name});
+  Cell cell(run.size, result, run.detail.verbose, {run.svg, task.lesson->name},
+            run.pace);
   bool ran = false;
   const auto work = [&] {
     ran = RunCell(progress, task.cell->run, cell, result);
@@ -289,6 +291,7 @@ Run MakeRun(Program program, const LessonOptions& options,
   return {program,
           options.size,
           {shows_program, options.code, options.verbose, chosen},
+          options.pace,
           !course && !options.no_predict && CanAsk(),
           Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
                         options.device_options.stream, Devices(),

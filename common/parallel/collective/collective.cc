@@ -35,14 +35,14 @@ int RanksOf(Replicas replicas) { return static_cast<int>(replicas.size()); }
 
 }  // namespace
 
-Stream& CommunicationStream(Device device, int number) {
+Stream& CommunicationStream(Device device) {
   struct Streams {
     Mutex mutex;
-    std::map<std::pair<Device, int>, Stream*> of ABSL_GUARDED_BY(mutex);
+    std::map<Device, Stream*> of ABSL_GUARDED_BY(mutex);
   };
   static Streams& streams = *new Streams;
   MutexLock lock(streams.mutex);
-  Stream*& stream = streams.of[{device, number}];
+  Stream*& stream = streams.of[device];
   if (stream == nullptr) stream = &NewStreamBeside(device);
   return *stream;
 }

@@ -88,9 +88,8 @@ Work ReduceScatterAsync(Replicas replicas,
 Work AllGatherAsync(Replicas replicas,
                     SourceLocation at = SourceLocation::Current());
 
-// The stream on which the device's part of collectives runs. Number 1 is
-// DataParallel's, behind collectives, where an emulated link takes its time.
-Stream& CommunicationStream(Device device, int number = 0);
+// The stream on which the device's part of collectives runs.
+Stream& CommunicationStream(Device device);
 
 // Executes any plan. name: the operation's, for messages and profiles; a
 // literal.

@@ -47,9 +47,6 @@ class Communicator {
            SourceLocation at) const;
 
  private:
-  // Delays the current streams as a link would for this many bytes each.
-  void EmulateLink(double bytes, SourceLocation at) const;
-
   const std::vector<Device> devices_;
   const DataParallelOptions& options_;
 };

@@ -57,16 +57,18 @@ BENCHMARK(BM_LeNetOfTwoSamples)
     ->Arg(2)
     ->UseRealTime();
 
-// On an emulated link of 5 ms and 50 MB/s, with a bucket for the linear layers
-// and one for the convolutions: overlapped or not.
-void BM_LeNetOnAnEmulatedLink(benchmark::State& state) {
+// Over links of 50 MB/s and 2.5 ms, with a bucket for the linear layers and one
+// for the convolutions: overlapped or not.
+void BM_LeNetOverLinks(benchmark::State& state) {
+  VirtualTiming timing;
+  timing.links = Topology::NvSwitch(2, 5e7, 2.5e-3);
+  const VirtualTimingScope scope(timing);
   DataParallelOptions options;
-  options.emulated_link = EmulatedLink{5e-3, 5e7};
   options.first_bucket_bytes = options.bucket_bytes = 1 << 17;
   options.overlap = state.range(1) != 0;
   Run(state, nn::LeNet(), 256, options);
 }
-BENCHMARK(BM_LeNetOnAnEmulatedLink)
+BENCHMARK(BM_LeNetOverLinks)
     ->ArgNames({"devices", "overlap"})
     ->Args({2, 0})
     ->Args({2, 1})

@@ -369,13 +369,18 @@ TEST(ShardsTest, RefuseOtherSums) {
               HasSubstr("shards are added up by split; got ring"));
 }
 
-TEST(ShardsTest, AnEmulatedLinkChangesNoResult) {
+// Bytes that cross links, at a pace, are the bytes.
+TEST(ShardsTest, PaceAndLinksChangeNoResult) {
+  VirtualTiming timing;
+  timing.pace = 2;
+  timing.links =
+      Topology::PcieSwitch(static_cast<int>(Devices().size()), 1e9, 1e-5);
   for (const Shard shard : kShards) {
+    const VirtualTimingScope scope(timing);
     ManualSeed(2);
     nn::Sequential net = Mlp();
-    DataParallelOptions options = WithBuckets(1, true);
+    const DataParallelOptions options = WithBuckets(1, true);
     DataParallel whole(nn::Clone(net, First()), Ids(2), options);
-    options.emulated_link = EmulatedLink{1e-4, 1e9};
     DataParallel sharded(std::move(net), Ids(2), WithShard(shard, options));
     ExpectSameTraining(whole, sharded, {MakeBatch(5, 1), MakeBatch(3, 2)},
                        {0.1});

@@ -170,15 +170,18 @@ TEST(DataParallelTest, RefusesBatchesWithoutSamples) {
               HasSubstr("[DataParallel] a module with parameters"));
 }
 
-TEST(DataParallelTest, AnEmulatedLinkChangesNoResult) {
-  DataParallelOptions options = WithBuckets(1, true);
-  options.emulated_link = EmulatedLink{1e-4, 1e9};
+TEST(DataParallelTest, PaceAndLinksChangeNoResult) {
   ManualSeed(2);
   nn::Sequential net = Mlp();
   OneDevice one(net, {0.1});
-  DataParallel many(std::move(net), Ids(2), options);
   const TestBatch batch = MakeBatch(5, 1);
   one.Step(batch, {3, 2});
+  VirtualTiming timing;
+  timing.pace = 2;
+  timing.links =
+      Topology::PcieSwitch(static_cast<int>(Devices().size()), 1e9, 1e-5);
+  const VirtualTimingScope scope(timing);
+  DataParallel many(std::move(net), Ids(2), WithBuckets(1, true));
   many.Step(batch.x, batch.labels, {0.1});
   EXPECT_EQ(BitsOf(many.replica(1)), BitsOf(one.net()));
 }

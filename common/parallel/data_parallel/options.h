@@ -6,20 +6,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "common/base/source_location.h"
 #include "common/parallel/collective/collective.h"
 
 namespace d2l {
-
-// An emulated connection: each device's part of an AllReduce takes this much
-// longer, as a sleep that needs no core.
-struct EmulatedLink {
-  double seconds = 0;  // for each AllReduce
-  double bytes_per_second = 1e9;
-};
 
 // What each device holds only a shard of: nothing; the momentum; or that and
 // the gradients.
@@ -39,7 +31,6 @@ struct DataParallelOptions {
   // the communication begins early.
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
-  std::optional<EmulatedLink> emulated_link;
   // Whether each Step restarts its devices' peaks of memory, for memory().
   bool measure_memory = false;
   // How many processes train together, and the number of this process: its
