@@ -233,7 +233,7 @@ void ResNet18(Cell& cell) {
               "takes %s, and %s on one device.",
               FormatBytes(4 * parameters), each, Median(t[3]), Median(t[2]))));
   cell.Claim("ResNet-18 scales better than LeNet: {}.",
-             OnSeveral(Less(gains[0], gains[1], 1.05)),
+             OnSeveral(Less(gains[0], gains[1], 1.2)),
              OneDeviceOr(Say(
                  "They gain %s and %s; LeNet's step takes %s, enqueued in %s.",
                  FormatFactor(gains[1].value.median),

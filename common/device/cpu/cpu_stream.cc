@@ -1,5 +1,6 @@
 #include "common/device/cpu/cpu_stream.h"
 
+#include <sys/prctl.h>
 #include <time.h>
 
 #include <algorithm>
@@ -224,6 +225,7 @@ std::function<void()> CpuStream::DoStall() {
 
 void CpuStream::Work() {
   internal::enqueue_mode = internal::kOnWorker;
+  prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds; see SleepUntilClock
   if (pool_->cores() > 1) internal::current_pool = pool_.get();
   for (;;) {
     TaskQueue::Slot* slot = queue_.TryFront();
@@ -360,7 +362,7 @@ std::int64_t CpuStream::EndOfOp() {
 }
 
 void CpuStream::SleepUntilClock() {
-  // A sleep takes some 50 us more than it should; the next one is shorter then.
+  // A sleep of less costs more than it is worth; the next one is longer then.
   constexpr std::int64_t kShortestSleep = 60'000;
   MutexLock lock(mutex_);
   while (!shut_down_.load(std::memory_order_relaxed)) {

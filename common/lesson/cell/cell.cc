@@ -196,7 +196,7 @@ int CoresNeeded() {
 
 double PaceForThisMachine() {
   const int for_devices = CoresNeeded() - 1;
-  return 1 + std::ceil(2.0 * for_devices / UsableCores());
+  return 2 + std::ceil(2.0 * for_devices / UsableCores());
 }
 
 Phrase MeasuredOn(Device device) {
@@ -371,9 +371,11 @@ void Cell::PaceDevices(const std::optional<Topology>& links) {
   VirtualTiming timing;
   timing.pace = pace_.value_or(PaceForThisMachine());
   timing.links = links;
+  const bool told = timing_.has_value();
   timing_.reset();
-  if (timing.pace == 0) return;
+  if (timing.pace == 0 && !links.has_value()) return;
   timing_.emplace(timing);
+  if (told || timing.pace == 0) return;
   std::cout << Wrap(Say("At a pace of %s: each operation lasts %s times its "
                         "computing time, so that %d cores stand for %d GPUs.",
                         FormatNumber(timing.pace), FormatNumber(timing.pace),

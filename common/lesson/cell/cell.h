@@ -206,7 +206,7 @@ class Cell {
   // Prints a sentence that says so. For cells about queues, order, overlap and
   // scaling; not for those about speed, and not for those that compare
   // launching with computing, since a pace stretches computing alone. No effect
-  // if the table has a GPU, or with --pace=0.
+  // if the table has a GPU; with --pace=0 operations last as long as they take.
   void PaceDevices(const std::optional<Topology>& links = std::nullopt);
 
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
@@ -316,7 +316,8 @@ class Cell {
 // The number of cores that the front end and the virtual devices keep busy.
 int CoresNeeded();
 
-// The pace that leaves the front end half of the machine.
+// A pace at which the virtual devices need less than half of the machine, so
+// that the front end, and other programs, have the rest.
 double PaceForThisMachine();
 
 // "cpu:0, virtual": every figure's description of its devices.

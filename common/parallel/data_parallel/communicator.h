@@ -7,7 +7,7 @@
 //   adding.Wait(at);
 //
 // A collective runs behind the work of the devices' current streams, on streams
-// of its own. The emulated link, if the options have one, makes it longer.
+// of its own.
 //
 // For the thread of a DataParallel, whose options it refers to.
 
