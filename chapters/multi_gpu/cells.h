@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/d2l.h"
+#include "common/device/topology.h"
 #include "common/lesson/cell/benchmark.h"
 #include "common/lesson/cell/cell.h"
 
@@ -73,6 +74,8 @@ struct SimulatedServer {
   double bound = 0;
 };
 std::vector<SimulatedServer> SimulateTheBook();
+// slower: divides the links' speed.
+Topology BooksTopology(int gpus, double slower = 1);
 
 // from_scratch/networks.cc
 

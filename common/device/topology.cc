@@ -4,10 +4,17 @@
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 
@@ -161,6 +168,27 @@ double Topology::Bandwidth(int rank) const {
     sum += links_[edge.link].bytes_per_second;
   }
   return sum;
+}
+
+absl::StatusOr<Topology> ParseTopology(const std::string& text, int ranks) {
+  constexpr double kPcie = 16e9, kNvLink = 18e9;
+  if (text == "pcie") return Topology::PcieSwitch(ranks, kPcie);
+  if (text == "nvlink") return Topology::Ring(ranks, 3 * kNvLink);
+  if (text == "nvswitch") return Topology::NvSwitch(ranks, 3 * kNvLink);
+  if (text == "dgx1" && ranks <= 8) return Topology::HybridCube(kNvLink);
+  const std::vector<std::string> numbers = absl::StrSplit(text, ',');
+  double speed = 0, latency = 0;
+  if (numbers.size() == 2 && absl::SimpleAtod(numbers[0], &speed) &&
+      absl::SimpleAtod(numbers[1], &latency) && speed > 0 && latency >= 0 &&
+      latency < 1) {
+    // Two links are between any two devices.
+    return Topology::PcieSwitch(ranks, speed, latency / 2);
+  }
+  return absl::InvalidArgumentError(
+      Say("--link=%s asked for, with %d devices; there are pcie, nvlink, "
+          "nvswitch, dgx1 (8 devices at most), and any speed and latency. Say "
+          "--link=pcie, or --link=12.5e9,5e-6 for 12.5 GB/s and 5 us.",
+          text, ranks));
 }
 
 }  // namespace d2l

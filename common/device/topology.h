@@ -22,6 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace d2l {
 
 // Stands for the CPU's memory where the number of ranks is not known.
@@ -97,6 +99,12 @@ class Topology {
   // For each destination of a Route call, the first edge from each node.
   mutable std::vector<std::vector<Edge>> ways_;
 };
+
+// The topology that `text` names, for so many devices: "pcie", "nvlink" (a
+// ring), "nvswitch", with the book's speeds, or "dgx1", which has 8; or, as
+// "12.5e9,5e-6", all on one switch, with that many bytes per second and that
+// latency between any two. InvalidArgument for other texts, with what to type.
+absl::StatusOr<Topology> ParseTopology(const std::string& text, int ranks);
 
 }  // namespace d2l
 

@@ -8,6 +8,12 @@
 namespace d2l::multi_gpu {
 
 // %% d2l/parameter-server
+// The book's machines: 4 GPUs on a switch, or 8 in a ring of three NVLinks.
+Topology BooksTopology(int gpus, double slower) {
+  return gpus == 4 ? Topology::PcieSwitch(4, 16e9 / slower)
+                   : Topology::Ring(8, 3 * 18e9 / slower);
+}
+
 // How long 160 MB of gradients take, in seconds: by the book's formulas, and
 // simulated, message by message, over the same links. In common/parallel:
 // Simulate in simulator/simulator.h, schedules in collective/schedule.h
@@ -20,8 +26,7 @@ std::vector<SimulatedServer> SimulateTheBook() {
       {"8 GPUs, ring", AllReduceAlgorithm::kRing, 8, 2 * 160e6 / (3 * 18e9)},
   };
   for (SimulatedServer& server : servers) {
-    const Topology topology = server.gpus == 4 ? Topology::PcieSwitch(4, 16e9)
-                                               : Topology::Ring(8, 3 * 18e9);
+    const Topology topology = BooksTopology(server.gpus);
     const CollectiveSchedule schedule =
         AllReduceSchedule(server.algorithm, server.gpus);
     server.simulated = Simulate(topology, schedule, 160e6).seconds;

@@ -369,11 +369,11 @@ void Cell::PaceDevices(const std::optional<Topology>& links) {
     names.push_back(info.device.ToString());
   }
   VirtualTiming timing;
-  timing.pace = pace_.value_or(PaceForThisMachine());
-  timing.links = links;
+  timing.pace = asked_timing_.pace.value_or(PaceForThisMachine());
+  timing.links = links.has_value() ? links : asked_timing_.links;
   const bool told = timing_.has_value();
   timing_.reset();
-  if (timing.pace == 0 && !links.has_value()) return;
+  if (timing.pace == 0 && !timing.links.has_value()) return;
   timing_.emplace(timing);
   if (told || timing.pace == 0) return;
   std::cout << Wrap(Say("At a pace of %s: each operation lasts %s times its "

@@ -114,6 +114,13 @@ struct CellResult {
   double seconds = 0;           // how long it ran
 };
 
+// How long work of virtual devices lasts in cells that ask for it: see
+// Cell::PaceDevices.
+struct CellTiming {
+  std::optional<double> pace;     // none: what fits the machine
+  std::optional<Topology> links;  // where a cell has none of its own
+};
+
 // Where a run writes its SVGs.
 struct SvgOutput {
   std::string directory;  // exists; "" to write none
@@ -179,14 +186,13 @@ struct TimedRepeats {
 
 class Cell {
  public:
-  // Results go to *result, which outlives the cell. pace: see PaceDevices; the
-  // default fits the machine.
+  // Results go to *result, which outlives the cell.
   Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {},
-       std::optional<double> pace = std::nullopt)
+       CellTiming timing = {})
       : size_(size),
         verbose_(verbose),
         svg_(std::move(svg)),
-        pace_(pace),
+        asked_timing_(std::move(timing)),
         result_(result) {}
 
   Size size() const { return size_; }
@@ -306,7 +312,7 @@ class Cell {
   const Size size_;
   const bool verbose_;
   const SvgOutput svg_;
-  const std::optional<double> pace_;
+  const CellTiming asked_timing_;
   std::optional<VirtualTimingScope> timing_;
   CellResult* const result_;
   std::optional<Place> place_;  // see At

@@ -22,6 +22,7 @@
 #include "common/base/console/language.h"
 #include "common/base/files/atomic_file.h"
 #include "common/device/device_table.h"
+#include "common/device/topology.h"
 #include "common/lesson/cell/cell.h"
 #include "common/profiler/export.h"
 
@@ -36,6 +37,11 @@ ABSL_FLAG(std::string, pace, "auto",
           "several GPUs, also beside other programs. auto: what fits this "
           "machine. 0: as fast as the cores.\n"
           "Example: --pace=4");
+ABSL_FLAG(std::string, link, "",
+          "The links between virtual devices in these cells, unless the cell "
+          "says which: pcie, nvlink, nvswitch, dgx1, or bytes per second and "
+          "seconds. Empty: transfers take no time.\n"
+          "Example: --link=12.5e9,5e-6");
 ABSL_FLAG(std::string, size, "course",
           "How much work the cells do: small (seconds), course (the course's "
           "own sizes) or large (for a fast GPU).\n"
@@ -131,6 +137,7 @@ namespace {
 constexpr const char* kFlags[] = {
     "devices",
     "pace",
+    "link",
     "size",
     "cell",
     "lang",
@@ -276,6 +283,10 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   CopyFlags(&options);
   absl::Status numbers = CheckNumbers(options);
   numbers.Update(ParsePace(absl::GetFlag(FLAGS_pace), &options.pace));
+  options.link = absl::GetFlag(FLAGS_link);
+  if (!options.link.empty()) {
+    numbers.Update(ParseTopology(options.link, /*ranks=*/2).status());
+  }
   if (!numbers.ok()) return numbers;
   const absl::Status opened = OpenOutputs(&options);
   if (!opened.ok()) return opened;

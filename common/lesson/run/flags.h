@@ -30,6 +30,7 @@ struct LessonOptions {
   std::string devices;
   DeviceOptions device_options;
   std::optional<double> pace;  // none: what fits the machine
+  std::string link;            // see ParseTopology; "": none
   Size size = Size::kCourse;
   std::vector<std::string> cells;  // ids or numbers; empty: all
   bool code = false;

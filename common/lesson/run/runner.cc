@@ -51,7 +51,7 @@ struct Run {
   Program program;
   Size size;
   Detail detail;
-  std::optional<double> pace;
+  CellTiming timing;
   bool asks;  // whether to ask for predictions
   std::vector<std::string> circumstances;
   std::string svg;      // a directory, or ""
@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<NumberedCell>> Select(
 bool RunAndRecordCell(const NumberedCell& task, const std::string& progress,
                       const Run& run, CellResult* result) {
   Cell cell(run.size, result, run.detail.verbose, {run.svg, task.lesson->name},
-            run.pace);
+            run.timing);
   bool ran = false;
   const auto work = [&] {
     ran = RunCell(progress, task.cell->run, cell, result);
@@ -259,6 +259,18 @@ void StopOnSignals() {
   }
 }
 
+// For the table's devices; none without --link.
+absl::StatusOr<std::optional<Topology>> LinksOf(const LessonOptions& options) {
+  if (options.link.empty()) return std::optional<Topology>();
+  int ranks = 1;
+  for (const DeviceInfo& info : Devices()) {
+    ranks = std::max(ranks, info.device.index() + 1);
+  }
+  absl::StatusOr<Topology> links = ParseTopology(options.link, ranks);
+  if (!links.ok()) return links.status();
+  return std::optional<Topology>(*std::move(links));
+}
+
 absl::Status PrepareDevices(const LessonOptions& options,
                             const std::vector<NumberedCell>& tasks) {
   DeviceOptions device_options = options.device_options;
@@ -269,6 +281,8 @@ absl::Status PrepareDevices(const LessonOptions& options,
   }
   const absl::Status made = InitializeDevices(options.devices, device_options);
   if (!made.ok()) return made;
+  const absl::Status linked = LinksOf(options).status();
+  if (!linked.ok()) return linked;
   if (options.launch_blocking) SetLaunchBlocking(true);
   if (options.allow_tf32) SetAllowTf32(true);
   return RequireGpus(options.require_gpus);
@@ -291,7 +305,7 @@ Run MakeRun(Program program, const LessonOptions& options,
   return {program,
           options.size,
           {shows_program, options.code, options.verbose, chosen},
-          options.pace,
+          {options.pace, LinksOf(options).value()},
           !course && !options.no_predict && CanAsk(),
           Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
                         options.device_options.stream, Devices(),

@@ -1022,6 +1022,19 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--size=huge"},
                 {"--size=huge asked for; there are small, course and large. "
                  "Say --size=small."}},
+        BadFlag{"NegativePace",
+                {"--pace=-1"},
+                {"--pace=-1 asked for; it is auto or a number from 0 to 100. "
+                 "Say --pace=4."}},
+        BadFlag{"NoPace", {"--pace=fast"}, {"--pace=fast asked for"}},
+        BadFlag{"UnknownLink",
+                {"--link=usb"},
+                {"--link=usb asked for, with 2 devices; there are pcie, "
+                 "nvlink, nvswitch, dgx1 (8 devices at most)",
+                 "Say --link=pcie, or --link=12.5e9,5e-6"}},
+        BadFlag{"LinkWithoutSpeed",
+                {"--link=0,1e-6"},
+                {"--link=0,1e-6 asked for"}},
         BadFlag{
             "UnknownCell",
             {"--cell=s/after,s/nothing"},

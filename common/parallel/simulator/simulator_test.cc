@@ -73,6 +73,19 @@ TEST(Simulator, ATransferTakesLatenciesAndTheSlowestLink) {
   }
 }
 
+TEST(Topologies, AreParsedByNameOrBySpeed) {
+  for (const char* text : {"pcie", "nvlink", "nvswitch", "dgx1", "1e9,1e-6"}) {
+    EXPECT_EQ(ParseTopology(text, 8)->ranks(), 8) << text;
+  }
+  const Topology any = *ParseTopology("1e9,2e-6", 5);
+  EXPECT_DOUBLE_EQ(any.Seconds(any.Route(3, 1), 1e6), 1e-3 + 2e-6);
+  for (const char* text : {"", "PCIE", "1e9", "1e9,", "-1,0", "1e9,-1", "nan,0",
+                           "1e9,1,1", "dgx1 "}) {
+    EXPECT_FALSE(ParseTopology(text, 8).ok()) << text;
+  }
+  EXPECT_FALSE(ParseTopology("dgx1", 9).ok());
+}
+
 std::vector<Topology> AllTopologies() {
   std::vector<Topology> all = {Topology::HybridCube(25e9, 2e-6),
                                Topology::Machines(4, 4, 50e9, 12e9)};
