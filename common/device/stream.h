@@ -54,6 +54,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/source_location.h"
 #include "common/device/device.h"
@@ -151,9 +152,10 @@ class Stream {
   // False if nothing has ever failed here: a cheap check before FailureOf.
   bool ever_failed() const { return failures_->ever_failed(); }
   // What is enqueued from here on waits until `bytes` have crossed the links
-  // from one node of the topology to another, behind what is enqueued already.
-  // No effect without links (cpu/virtual_timing.h).
-  virtual void Transfer(int /*from*/, int /*to*/, std::size_t /*bytes*/) {}
+  // from each of these nodes of the topology to another, behind what is
+  // enqueued already. No effect without links (cpu/virtual_timing.h).
+  virtual void Transfer(std::vector<int> /*from*/, int /*to*/,
+                        std::size_t /*bytes*/) {}
 
   // The failure that Synchronize would throw; null if there is none.
   FailurePtr UnreportedFailure() { return failures_->Unreported(); }

@@ -88,7 +88,7 @@ std::uint64_t CopyPrimitive::Launch(const LaunchContext& ctx) const {
   // work, which may overwrite the source. To fresh memory it runs on a copy
   // stream (Apply), so the source does not wait for the receiver's other work.
   ctx.stream.Wait(from.Record(), ctx.label.requested_at());
-  ctx.stream.Transfer(x.device().index(), ctx.output.device().index(),
+  ctx.stream.Transfer({x.device().index()}, ctx.output.device().index(),
                       x.numel() * DTypeSize(x.dtype()));
   const std::uint64_t number = CopyOn(ctx.stream, ctx.label, x, ctx.output);
   from.WaitForCopy(ctx.stream.Record(), ctx.label.requested_at());

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/event_count.h"
 #include "common/base/machine.h"
@@ -176,8 +177,8 @@ std::uint64_t CpuStream::DoCopy(const OpLabel& label, void* dst,
                                 const void* src, std::size_t bytes,
                                 CopyKind kind, bool /*pageable*/) {
   const int node = device().index();
-  if (kind == CopyKind::kHostToDevice) Transfer(kHostNode, node, bytes);
-  if (kind == CopyKind::kDeviceToHost) Transfer(node, kHostNode, bytes);
+  if (kind == CopyKind::kHostToDevice) Transfer({kHostNode}, node, bytes);
+  if (kind == CopyKind::kDeviceToHost) Transfer({node}, kHostNode, bytes);
   return Enqueue<TaskQueue::Kind::kBeside>(label, [dst, src, bytes] {
     if (bytes > 0) std::memcpy(dst, src, bytes);
   });
@@ -192,12 +193,14 @@ std::uint64_t CpuStream::DoHostCallback(const OpLabel& label,
       });
 }
 
-void CpuStream::Transfer(int from, int to, std::size_t bytes) {
+void CpuStream::Transfer(std::vector<int> from, int to, std::size_t bytes) {
   const internal::ActiveTiming* const timing = internal::active_timing.load();
   if (timing == nullptr || !timing->links.has_value()) return;
-  Enqueue<TaskQueue::Kind::kBeside>(OpLabel("transfer"), [from, to, bytes] {
-    if (timed_stream != nullptr) timed_stream->Cross(from, to, bytes);
-  });
+  Enqueue<TaskQueue::Kind::kBeside>(OpLabel("transfer"),
+                                    [from = std::move(from), to, bytes] {
+                                      if (timed_stream != nullptr)
+                                        timed_stream->Cross(from, to, bytes);
+                                    });
 }
 
 std::function<void()> CpuStream::DoStall() {
@@ -335,13 +338,16 @@ void CpuStream::EndTimed() {
   timed_stream = nullptr;
 }
 
-void CpuStream::Cross(int from, int to, std::size_t bytes) {
+void CpuStream::Cross(const std::vector<int>& from, int to, std::size_t bytes) {
   if (!timing_->links.has_value()) return;
-  const internal::LinkClock::Span span =
-      timing_->links->Book(from, to, static_cast<double>(bytes), clock_);
   crosses_ = true;
-  if (transfer_begin_ == 0) transfer_begin_ = span.begin;
-  clock_ = span.end;
+  const std::int64_t ready = clock_;
+  for (const int node : from) {
+    const internal::LinkClock::Span span =
+        timing_->links->Book(node, to, static_cast<double>(bytes), ready);
+    if (transfer_begin_ == 0) transfer_begin_ = span.begin;
+    clock_ = std::max(clock_, span.end);
+  }
 }
 
 void CpuStream::CatchUp() {

@@ -34,6 +34,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
@@ -78,7 +79,7 @@ class CpuStream final : public Stream {
     return number;
   }
 
-  void Transfer(int from, int to, std::size_t bytes) override;
+  void Transfer(std::vector<int> from, int to, std::size_t bytes) override;
   std::int64_t QueuedOperations() override;
   // From here on tasks are skipped and stalls end. After Drain the worker goes
   // on skipping until the process ends.
@@ -151,7 +152,7 @@ class CpuStream final : public Stream {
   [[gnu::noinline, gnu::cold]] void RunTimed(internal::ActiveTiming& timing,
                                              TaskQueue::Slot& slot);
   void EndTimed();
-  void Cross(int from, int to, std::size_t bytes);
+  void Cross(const std::vector<int>& from, int to, std::size_t bytes);
   // Sets the clock forward to now, if it has run.
   void CatchUp();
   std::int64_t Now() const;

@@ -150,11 +150,11 @@ TEST(VirtualTiming, ATransferTakesTheLinksTime) {
   {
     StreamStall stall(stream);
     begin = stream.Record();
-    stream.Transfer(0, 1, 100'000);
+    stream.Transfer({0}, 1, 100'000);
     sent = stream.Record();
     // Another way, and a node to itself.
-    stream.Transfer(kHostNode, 1, 0);
-    stream.Transfer(1, 1, 1'000'000);
+    stream.Transfer({kHostNode}, 1, 0);
+    stream.Transfer({1}, 1, 1'000'000);
     end = stream.Record();
   }
   EXPECT_NEAR(Seconds(begin, sent), 2e-4 + 1e-3, 1e-8);
@@ -200,12 +200,12 @@ TEST(VirtualTiming, WithoutAScopeTimeIsTheHosts) {
   Stream& stream = DefaultStream(Virtual()[0]);
   {
     const VirtualTimingScope scope(Linked(1e6, 0));
-    stream.Transfer(1, 0, 1000);
+    stream.Transfer({1}, 0, 1000);
     stream.Synchronize();
   }
   const Timer timer;
   const Event begin = stream.Record();
-  stream.Transfer(1, 0, std::size_t{1} << 40);
+  stream.Transfer({1}, 0, std::size_t{1} << 40);
   double took = 0;
   Compute(stream, 1e-4, &took);
   const double lasted = Seconds(begin, stream.Record());

@@ -195,14 +195,17 @@ class Executor {
                                          nullptr});
     };
     if (move.op == MoveOp::kAdd) {
-      Transfer(move.from, move);
+      Transfer({move.from}, move);
       return add(label, out, out, Reach(stream, part, move.from, move));
     }
     if (all_cpu_) {
       // In the order in which no two devices read from the same one.
+      std::vector<int> others;
       for (int i = 1; i <= plan_.ranks; ++i) {
-        Transfer((move.to + i) % plan_.ranks, move);
+        const int rank = (move.to + i) % plan_.ranks;
+        if (rank != move.to) others.push_back(rank);
       }
+      Transfer(std::move(others), move);
       std::vector<const void*> inputs;
       for (int rank = 0; rank < plan_.ranks; ++rank) {
         inputs.push_back(View(rank, move).data());
@@ -225,13 +228,13 @@ class Executor {
     return number;
   }
 
-  // Lets the rank's chunk cross the links to the receiver.
-  void Transfer(int rank, const Move& move) {
+  // Lets these ranks' chunks cross the links to the receiver.
+  void Transfer(std::vector<int> ranks, const Move& move) {
     const auto node = [this](int r) {
       return r < plan_.ranks ? memory_[r].device().index() : kHostNode;
     };
-    if (rank == move.to) return;
-    streams_[move.to]->Transfer(node(rank), node(move.to),
+    for (int& rank : ranks) rank = node(rank);
+    streams_[move.to]->Transfer(std::move(ranks), node(move.to),
                                 Numel(move) * DTypeSize(dtype_));
   }
 
@@ -254,7 +257,7 @@ class Executor {
                      const Tensor& to, const Move& move) {
     const Tensor x = View(rank, move);
     if (x.device().type() == to.device().type()) {
-      Transfer(rank, move);
+      Transfer({rank}, move);
       return Enqueue(stream, label,
                      kernels::CopyArgs{dtype_, dtype_, x.numel(), to.data(),
                                        x.data(), nullptr});
