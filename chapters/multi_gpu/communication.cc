@@ -44,16 +44,16 @@ std::vector<Split> SplitsOver(const std::vector<Device>& devices) {
   return {
       {"one device", OneDevice, 1, 1, 3, 1, 1},
       {"layers, 1 batch",
-       [devices](const SplitNet& its) { return Pipeline(its, devices, 1); },
+       [devices](const SplitNet& net) { return Pipeline(net, devices, 1); },
        part, part, 3, 1, 1},
       {"layers, 4 parts",
-       [devices](const SplitNet& its) { return Pipeline(its, devices, 4); },
+       [devices](const SplitNet& net) { return Pipeline(net, devices, 4); },
        part, part, 3, 1, 0.25},
       {"within layers",
-       [devices](const SplitNet& its) { return WithinLayers(its, devices); },
+       [devices](const SplitNet& net) { return WithinLayers(net, devices); },
        part, 1, 1 + 2 * part, 1, 1},
       {"data",
-       [devices](const SplitNet& its) { return DataShards(its, devices); }, 1,
+       [devices](const SplitNet& net) { return DataShards(net, devices); }, 1,
        1, 3, part, 1}};
 }
 

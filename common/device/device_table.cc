@@ -405,12 +405,12 @@ absl::Status RequireGpus(int count) {
     }
   }
   if (static_cast<int>(gpus.size()) >= count) return absl::OkStatus();
-  std::vector<std::string> there;
+  std::vector<std::string> names;
   for (const DeviceInfo& info : Devices()) {
-    there.push_back(absl::StrCat(info.device.ToString(), " (",
+    names.push_back(absl::StrCat(info.device.ToString(), " (",
                                  Translated(DeviceKindName(info.kind)), ")"));
   }
-  const std::string devices = absl::StrJoin(there, ", ");
+  const std::string devices = absl::StrJoin(names, ", ");
   const DeviceInventory& cuda = GetBackend(DeviceType::kCuda).Inventory();
   const std::string why =
       cuda.devices.empty() || cuda.modelled

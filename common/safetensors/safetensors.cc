@@ -149,11 +149,11 @@ void Reader::ReadBytes(void* to, std::uint64_t at, std::size_t bytes) {
 
 // Throws FormatError.
 void Reader::ReadHeader() {
-  struct stat there;
-  if (fstat(descriptor_, &there) != 0 || !S_ISREG(there.st_mode)) {
+  struct stat status;
+  if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     Refuse("it is not a regular file");
   }
-  const auto file_size = static_cast<std::uint64_t>(there.st_size);
+  const auto file_size = static_cast<std::uint64_t>(status.st_size);
   std::uint64_t size = 0;
   if (file_size < sizeof(size)) Refuse("it has less than 8 bytes");
   ReadBytes(&size, 0, sizeof(size));

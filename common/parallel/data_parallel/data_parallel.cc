@@ -30,15 +30,15 @@ std::vector<Device> DevicesOf(const std::vector<int>& ids) {
   std::vector<Device> devices;
   for (const int id : ids) {
     if (id < 0 || id >= static_cast<int>(table.size())) {
-      std::vector<std::string> there;
+      std::vector<std::string> known;
       for (std::size_t i = 0; i < table.size(); ++i) {
-        there.push_back(
+        known.push_back(
             absl::StrFormat("%d: %s", i, table[i].device.ToString()));
       }
       throw std::invalid_argument(absl::StrFormat(
           "[DataParallel] device_ids %s: there is no device %d; there are %s "
           "(--devices= makes others)",
-          absl::StrJoin(ids, ", "), id, absl::StrJoin(there, ", ")));
+          absl::StrJoin(ids, ", "), id, absl::StrJoin(known, ", ")));
     }
     if (std::count(ids.begin(), ids.end(), id) > 1) {
       throw std::invalid_argument(absl::StrFormat(

@@ -125,11 +125,11 @@ std::vector<Tensor> SplitBatch(const Tensor& x,
 
 Tensor JoinShards(absl::Span<const Tensor> shards, Device device,
                   SourceLocation at) {
-  std::vector<Tensor> there;
+  std::vector<Tensor> parts;
   for (const Tensor& shard : shards) {
-    there.push_back(To(shard, device, /*non_blocking=*/true, at));
+    parts.push_back(To(shard, device, /*non_blocking=*/true, at));
   }
-  return Cat(there, 0, at);
+  return Cat(parts, 0, at);
 }
 
 }  // namespace d2l

@@ -79,9 +79,9 @@ template <typename T, typename Join>
 D2L_IN_CALLER T Reduce(unsigned mask, T value, Join join) {
   const Handed& handed = Exchange(WarpWord::kReduce, mask, AsWord(value));
   T sum = value;
-  const int own = LaneOfThread();
+  const int this_lane = LaneOfThread();
   for (int lane = 0; lane < 32; ++lane) {
-    if (lane == own || (handed.lanes >> lane & 1) == 0) continue;
+    if (lane == this_lane || (handed.lanes >> lane & 1) == 0) continue;
     sum = join(sum, FromWord<T>(handed.values[static_cast<std::size_t>(lane)]));
   }
   return sum;
