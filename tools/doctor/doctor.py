@@ -1,6 +1,7 @@
 """Says what this machine has for the course: see tools/doctor.sh."""
 import argparse
 import glob
+import math
 import os
 import re
 import sys
@@ -23,6 +24,11 @@ def share(cores, count):
     """The cores of each of `devices` virtual devices."""
     cores = max(cores // count, 1)
     return ngettext("{} core", "{} cores", cores).format(cores)
+
+
+def pace(cores):
+    """The pace of two virtual devices (PaceForThisMachine in common/lesson/cell/cell.cc)."""
+    return 2 + math.ceil(2 * 2 * max(cores // 2, 1) / cores)
 
 
 def runs_on(needs, gpus, cores):
@@ -74,6 +80,8 @@ def examine(m):
     builds, visible = cuda.check(m)
     m.fact("", "", _("cpu:0 (virtual, {}), or cpu:0 and cpu:1 (virtual, {} each)").format(
         share(cores, 1), share(cores, 2)))
+    m.fact("", "", _("the two at a pace of {} in cells about several devices (--pace)").format(
+        pace(cores)))
     host.check(m, cores)
     use_gpus = builds and visible > 0
     say_lessons(m, visible, use_gpus, cores)

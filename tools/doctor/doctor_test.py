@@ -25,6 +25,7 @@ class Machines(DoctorTest):
             "glibc 2.36", "libraries all of third_party/debian-packages.txt ok",
             "CUDA toolkit no nvcc (looked at PATH, /usr/local/cuda) none",
             "driver no NVIDIA driver none", "devices no GPU cpu:0 (virtual, 8 cores)",
+            "the two at a pace of 4 in cells about several devices (--pace)",
             "memory 8.0 of 16.0 GiB free", "cores 8, Abacus 9", "load 0.31 on 8 cores ok",
             "solo 1 device virtual: cpu:0 (8 cores)",
             "duet 2 devices virtual: cpu:0, cpu:1 (4 cores each)",
