@@ -49,6 +49,11 @@ void JudgeOne(Judging& judging, Axpy* answer, int n, float a, NumberKind kind,
                               "nothing. Here they write what belongs to "
                               "somebody else, and nobody may notice for years.";
       });
+  run.ExpectShortThreads(
+      8,
+      "A GPU is fast because thousands of threads work. One number for each "
+      "thread, and no loop.");
+  if (n == 1000) run.NoteFigures({3.906, 3.906, 0, 3});
 }
 
 void JudgeGuard(Judging& judging, Axpy* answer) {
