@@ -79,7 +79,7 @@ void JudgeWith(const Judging& judging, RunOnBoth* answer, Device a, Device b,
 void JudgeRunOnBoth(Judging& judging, RunOnBoth* answer) {
   const Device a = Devices()[0].device, b = Devices()[1].device;
   JudgeWith(judging, answer, a, b, a);
-  JudgeWith(judging, answer, a, b, b);
+  JudgeWith(judging, answer, b, Devices()[2].device, Devices()[2].device);
 }
 
 D2L_JUDGE("both_at_once", JudgeRunOnBoth);

@@ -9,6 +9,7 @@
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/simulator/simulator.h"
 #include "common/parallel/simulator/topology.h"
@@ -19,7 +20,7 @@ namespace {
 using RingMoves = void(int n, const std::function<void(Move)>& move);
 
 void JudgeRingMoves(Judging& judging, RingMoves* answer) {
-  for (const int n : {2, 3, 4, 8, 1}) {
+  for (const int n : {2, 3, 4, 8, 1, static_cast<int>(Drawn(9, 14))}) {
     const std::string input = Say("a ring of %d", n);
     const std::vector<Move> moves = MovesOf(answer, n);
     int copies = 0;
