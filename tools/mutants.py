@@ -28,6 +28,7 @@ import exercises
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST = 40  # of one solution
 SAMPLE = 12
+BATCH = 4  # exercises that are built at a time
 WANTED = 0.98
 SLEEP = "std::this_thread::sleep_for(std::chrono::milliseconds(100));"
 INCLUDES = "#include <chrono>\n#include <thread>\n"
@@ -79,6 +80,7 @@ RULES = [
     ("result", r"\breturn ((?!0;|false;)[^;]+);", r"return 2 * (\1);"),
     ("string", r"\"(\w+)\W\"", r'"\1"'),
 ]
+NUMBERS = ("int", "float", "double")
 WAIT = re.compile(r"\bSynchronize\(|\bWait\(|\b__sync\w+\(")
 
 
@@ -121,10 +123,10 @@ def changed_statements(code):
     for begin, end in simple:
         waits = WAIT.search(code, begin, end)
         yield "wait removed" if waits else "removed", begin, end, ";"
-        if not waits:
-            yield "twice", begin, end, "{ " + 2 * (code[begin:end] + " ") + "}"
-        elif "__sync" not in waits[0]:
+        if waits and "__sync" not in waits[0]:
             yield "sleep for a wait", begin, end, SLEEP
+        if not waits and re.search(r"\w\(|[-+]=|\+\+|--", code[begin:end]):
+            yield "twice", begin, end, "{ " + 2 * (code[begin:end] + " ") + "}"
 
 
 def changed_function(text, code):
@@ -141,8 +143,9 @@ def changed_function(text, code):
         for match in use.finditer(code):
             for other in others:
                 yield "argument", match.start(), match.end(), other
-            yield "argument", match.start(), match.end(), f"({name} + 1)"
-            if type_ in ("int", "float", "double"):
+            if type_ in NUMBERS or type_.endswith("*") or type_ == "const Tensor":
+                yield "argument", match.start(), match.end(), f"({name} + 1)"
+            if type_ in NUMBERS:
                 yield "constant argument", match.start(), match.end(), "2"
         # What refers to the caller's variables cannot be kept from call to call.
         if not kernel and "std::function" not in type_ and "Send" not in type_:
@@ -308,14 +311,13 @@ def main():
     equal_lines = equal_mutants()
     made = killed = equal = 0
     survived, kinds = [], collections.Counter()
-    batch = 4 if options.minutes else len(chosen)
     try:
-        for first in range(0, len(chosen), batch):
+        for first in range(0, len(chosen), BATCH):
             if options.minutes and time.monotonic() - begin > 60 * options.minutes * 0.75:
                 print(f"{len(chosen) - first} exercises are left for other commits.")
                 break
-            build(chosen[first:first + batch])
-            for exercise in chosen[first:first + batch]:
+            build(chosen[first:first + BATCH])
+            for exercise in chosen[first:first + BATCH]:
                 right = judge_all(exercise, options.jobs)
                 same = [m for m in right if m.line in equal_lines[exercise.name]]
                 lived = [m for m in right if m.line not in equal_lines[exercise.name]]

@@ -65,7 +65,7 @@ class MutantsTest(unittest.TestCase):
         for exercise in mutants.exercises.all_exercises(mutants.ROOT, "en"):
             if not exercise.is_question:
                 made = mutants.mutants_of(exercise.solution, 100)
-                self.assertGreaterEqual(len(made), 5, exercise.name)
+                self.assertGreater(len(made), 3, exercise.name)  # one line
 
     def test_equal_mutants_are_mutants(self):
         lines = {e.name: {m.line for m in mutants.mutants_of(e.solution, 1000)}

@@ -32,7 +32,8 @@ struct Machine {
 
 void JudgeLargestSize(Judging& judging, LargestSize* answer) {
   std::vector<Machine> machines = {{100, 64, 2}, {108, 128, 4}, {132, 128, 8},
-                                   {7, 32, 3},   {1, 32, 4},    {16, 32, 1}};
+                                   {7, 32, 3},   {1, 32, 4},    {16, 32, 1},
+                                   {2, 32, 2}};
   for (int i = 0; i < 20; ++i) {
     machines.push_back({static_cast<int>(Drawn(1, 150)),
                         static_cast<int>(Drawn(3, 130)),
