@@ -77,7 +77,7 @@ RULES = [
     ("argument dropped", r"(?<=[\w)}>]), ([^(),;{}]+(?:\(\))?)\)", ")"),
     ("result", r"\breturn (?!0;|false;)([^;{}]+);", "return {};"),
     ("result", r"\breturn ([^;{}]+);", r"return (\1) + 1;"),
-    ("result", r"\breturn ((?!0;|false;)[^;]+);", r"return 2 * (\1);"),
+    ("result", r"\breturn ((?!0;|false;|.* == )[^;]+);", r"return 2 * (\1);"),
     ("string", r"\"(\w+)\W\"", r'"\1"'),
 ]
 NUMBERS = ("int", "float", "double")
@@ -118,7 +118,7 @@ def changed_statements(code):
     simple = list(statements(code))
     for (begin, end), (begin_2, end_2) in zip(simple, simple[1:]):
         between = code[end:begin_2]
-        if not between.strip():
+        if not between.strip() and "case " not in code[begin:end]:
             yield "order", begin, end_2, code[begin_2:end_2] + between + code[begin:end]
     for begin, end in simple:
         waits = WAIT.search(code, begin, end)
@@ -143,7 +143,8 @@ def changed_function(text, code):
         for match in use.finditer(code):
             for other in others:
                 yield "argument", match.start(), match.end(), other
-            if type_ in NUMBERS or type_.endswith("*") or type_ == "const Tensor":
+            if (type_ in NUMBERS or type_.endswith("*") or type_ == "const Tensor"
+                    and not code.startswith((".shape", ".device", ".numel"), match.end())):
                 yield "argument", match.start(), match.end(), f"({name} + 1)"
             if type_ in NUMBERS:
                 yield "constant argument", match.start(), match.end(), "2"
@@ -176,7 +177,7 @@ def changes(text):
 
 
 class Mutant:
-    """One changed solution, and the first line that is changed in it."""
+    """One changed solution, named by the first line that is changed in it."""
 
     def __init__(self, kind, text, begin, end, new):
         changed = text[:begin] + new + text[end:]
@@ -184,7 +185,7 @@ class Mutant:
         self.text = INCLUDES + changed
         lines = zip(text.split("\n"), changed.split("\n"))
         before, after = next((b.strip(), a.strip()) for b, a in lines if b != a)
-        self.line = f"; instead of {before}" if after == ";" else after
+        self.name = f"{kind}: " + (f"; instead of {before}" if after == ";" else after)
 
 
 def mutants_of(solution, most):
@@ -262,7 +263,7 @@ def build(chosen):
 
 
 def equal_mutants():
-    """The lines of mutants that do what the solution does, by exercise."""
+    """The names of mutants that are right, too, by exercise."""
     equal = collections.defaultdict(set)
     text = (ROOT / "tools/equal_mutants.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
@@ -273,7 +274,7 @@ def equal_mutants():
 
 
 def judge_all(exercise, jobs):
-    """Judges an exercise's mutants; the survivors."""
+    """The mutants of an exercise that are judged right."""
     begin = time.monotonic()
     if not exercise.judge(0, 120):
         sys.exit(f"{exercise.name}: the solution is judged wrong")
@@ -284,15 +285,31 @@ def judge_all(exercise, jobs):
     return [m for m, is_right in zip(exercise.mutants, right) if is_right]
 
 
+def judge_batches(chosen, minutes, jobs):
+    """Yields each exercise with those of its mutants that are judged right."""
+    begin = time.monotonic()
+    try:
+        for first in range(0, len(chosen), BATCH):
+            if minutes and time.monotonic() - begin > 60 * minutes * 0.75:
+                print(f"{len(chosen) - first} exercises are left for other commits.")
+                return
+            batch = chosen[first:first + BATCH]
+            build(batch)
+            for exercise in batch:
+                yield exercise, judge_all(exercise, jobs)
+    finally:
+        for folder in {e.file.parent for e in chosen}:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("names", nargs="*", help="exercises; none: all")
-    parser.add_argument("--minutes", type=float, help="stop after these; a sample of ten "
-                        "mutants of each exercise")
+    parser.add_argument("--minutes", type=float, help="how long it may take, with up to "
+                        f"{SAMPLE} mutants of an exercise")
     parser.add_argument("--seed", help="of the sample; else the commit")
     parser.add_argument("--jobs", type=int, default=2, help="judgements at a time")
     options = parser.parse_args()
-    begin = time.monotonic()
     seed = options.seed or subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
         check=True).stdout.strip()
@@ -304,39 +321,24 @@ def main():
     chosen = [Exercise(e) for e in runnable if not options.names or e.name in options.names]
     generator.shuffle(chosen)
     for exercise in chosen:
-        exercise.mutants = mutants_of(exercise.solution, MOST)
-        if options.minutes:
-            exercise.mutants = generator.sample(exercise.mutants,
-                                                min(SAMPLE, len(exercise.mutants)))
-    equal_lines = equal_mutants()
-    made = killed = equal = 0
-    survived, kinds = [], collections.Counter()
-    try:
-        for first in range(0, len(chosen), BATCH):
-            if options.minutes and time.monotonic() - begin > 60 * options.minutes * 0.75:
-                print(f"{len(chosen) - first} exercises are left for other commits.")
-                break
-            build(chosen[first:first + BATCH])
-            for exercise in chosen[first:first + BATCH]:
-                right = judge_all(exercise, options.jobs)
-                same = [m for m in right if m.line in equal_lines[exercise.name]]
-                lived = [m for m in right if m.line not in equal_lines[exercise.name]]
-                made += len(exercise.mutants)
-                equal += len(same)
-                killed += len(exercise.mutants) - len(right)
-                kinds.update(m.kind for m in exercise.mutants)
-                survived += lived
-                print(f"{exercise.name:22}{len(exercise.mutants):3} made, "
-                      f"{len(exercise.mutants) - len(right):3} killed, {len(same):2} equal, "
-                      f"{len(lived):2} survived", flush=True)
-                for mutant in lived:
-                    print(f"    {mutant.kind}:\n{exercise.name}: {mutant.line}", flush=True)
-    finally:
-        for folder in {e.file.parent for e in chosen}:
-            shutil.rmtree(folder, ignore_errors=True)
-    print(", ".join(f"{kind} {count}" for kind, count in kinds.most_common()))
-    print(f"{made} made, {killed} killed, {equal} equal, {len(survived)} survived; seed {seed}")
-    return 0 if killed >= WANTED * (killed + len(survived)) else 1
+        mutants = mutants_of(exercise.solution, MOST)
+        exercise.mutants = (generator.sample(mutants, min(SAMPLE, len(mutants)))
+                            if options.minutes else mutants)
+    names = equal_mutants()
+    total, kinds = collections.Counter(), collections.Counter()
+    for exercise, right in judge_batches(chosen, options.minutes, options.jobs):
+        survived = [m for m in right if m.name not in names[exercise.name]]
+        counts = {"made": len(exercise.mutants), "killed": len(exercise.mutants) - len(right),
+                  "equal": len(right) - len(survived), "survived": len(survived)}
+        print(f"{exercise.name:22}" + ", ".join(f"{n:3} {what}" for what, n in counts.items()))
+        for mutant in survived:
+            print(f"{exercise.name}: {mutant.name}")
+        sys.stdout.flush()
+        total.update(counts)
+        kinds.update(m.kind for m in exercise.mutants)
+    print(", ".join(f"{n} {kind}" for kind, n in kinds.most_common()))
+    print(", ".join(f"{n} {what}" for what, n in total.items()) + f"; seed {seed}")
+    return 0 if total["killed"] >= WANTED * (total["killed"] + total["survived"]) else 1
 
 
 if __name__ == "__main__":

@@ -66,15 +66,16 @@ std::string Describe(const std::exception& thrown) {
 }
 
 // What a small number's error is compared with: 1; where all are tiny, the
-// largest of them, so that 0 is not close to them.
+// largest of them, so that 0 is not close to them; where some are huge, the
+// largest, since others may be what is left of two that are as large.
 double UnitOf(const std::vector<float>& expected) {
-  constexpr double kTiny = 1e-20;
+  constexpr double kTiny = 1e-20, kHuge = 1e20;
   double largest = 0;
   for (const float number : expected) {
-    if (std::isnan(number)) continue;
+    if (!std::isfinite(number)) continue;
     largest = std::max(largest, std::abs(double{number}));
   }
-  return largest > 0 && largest < kTiny ? largest : 1;
+  return largest > 0 && (largest < kTiny || largest > kHuge) ? largest : 1;
 }
 
 // NaN is close to NaN only, an infinity to itself only.

@@ -306,6 +306,11 @@ TEST(Requests, CountNumbersOfTheHost) {
   EXPECT_EQ(asked.of_the_host, 1);
 }
 
+TEST(AllClose, RoundingOfHugeNumbersMayLeaveMore) {
+  EXPECT_TRUE(AllClose({1e32f, 2e25f}, {1e32f, 1e25f}, 1e-6));
+  EXPECT_FALSE(AllClose({1.01e32f, 1e25f}, {1e32f, 1e25f}, 1e-6));
+}
+
 TEST(AllClose, ZeroIsNotCloseToTinyNumbers) {
   EXPECT_FALSE(AllClose({0, 0}, {1e-30f, 2e-30f}, 1e-3));
   EXPECT_TRUE(AllClose({1e-30f, 2.0001e-30f}, {1e-30f, 2e-30f}, 1e-3));

@@ -1,6 +1,8 @@
 // main() of an exercise's mutants, which tools/mutants.py makes: judges the
 // answer of the number that is given, and ends with 0 if it is right.
 
+#include <sys/resource.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +12,9 @@
 #include "common/exercise/exercise.h"
 
 int main(int argc, char** argv) {
+  // A loop without an end may also fill the memory.
+  constexpr rlimit kMost = {rlim_t{4} << 30, rlim_t{4} << 30};
+  setrlimit(RLIMIT_DATA, &kMost);
   const std::size_t index = argc == 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
   const absl::Status status = d2l::InitializeDevices("cpu:0,cpu:1,cpu:2,cpu:3");
   if (argc != 2 || index >= d2l::Answers().size() || !status.ok()) {

@@ -35,7 +35,7 @@ void JudgeOne(Judging& judging, Axpy* answer, int n, float a, NumberKind kind,
   const bool last_is_as_before =
       n > 1 && y.end()[-1] == before[n - 1] && y.end()[-2] == expected[n - 2];
   run.ExpectRight(
-      y, expected, 1e-6,
+      y, expected, 1e-5,
       last_is_as_before
           ? "The last number is left as it was. Its index is n - 1."
       : !first

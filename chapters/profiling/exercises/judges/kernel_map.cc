@@ -30,7 +30,7 @@ void JudgeOne(Judging& judging, Axpy* answer, int blocks, int threads, float a,
   run.Launch(answer, blocks, threads, a, x.data(), y.data());
   const std::vector<float> got(y.begin(), y.end());
   run.ExpectRight(
-      y, expected, 1e-6,
+      y, expected, 1e-5,
       AllClose(got, product, 1e-6)
           ? "y is added to, not replaced: a x, and what was there before."
       : !first
