@@ -80,6 +80,8 @@ RULES = [
     ("result", r"\breturn ((?!0;|false;|.* == )[^;]+);", r"return 2 * (\1);"),
     ("string", r"\"(\w+)\W\"", r'"\1"'),
 ]
+COUNTS = re.compile(r"[-+]=|\+\+|--|push|pop|atomicAdd|"
+                    r"\b(?:enqueue|more|move|program|send|work)\(")
 NUMBERS = ("int", "float", "double")
 WAIT = re.compile(r"\bSynchronize\(|\bWait\(|\b__sync\w+\(")
 
@@ -125,7 +127,7 @@ def changed_statements(code):
         yield "wait removed" if waits else "removed", begin, end, ";"
         if waits and "__sync" not in waits[0]:
             yield "sleep for a wait", begin, end, SLEEP
-        if not waits and re.search(r"\w\(|[-+]=|\+\+|--", code[begin:end]):
+        if COUNTS.search(code, begin, end):
             yield "twice", begin, end, "{ " + 2 * (code[begin:end] + " ") + "}"
 
 

@@ -65,7 +65,7 @@ void JudgeOne(Judging& judging, Blur* answer, int n, NumberKind kind) {
 }
 
 void JudgeBlur(Judging& judging, Blur* answer) {
-  for (const int n : {128, 200, 64, 1, 0}) {
+  for (const int n : {128, 200, 64, 65, 1, 0}) {
     JudgeOne(judging, answer, n, NumberKind::kMixed);
   }
   for (const NumberKind kind : kNumberKinds)
