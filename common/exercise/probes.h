@@ -153,7 +153,6 @@ class LateTensors {
               const Shape& shape, Device device);
 
   const Tensor& operator[](std::size_t i) const { return tensors_[i]; }
-  const std::vector<Tensor>& all() const { return tensors_; }
   // Lets the device go on. Returns whether somebody has waited for it.
   bool Arrive();
 
