@@ -100,6 +100,23 @@ def _exercise(name, suffix, deps, copts, compatible_with):
         alwayslink = True,
     )
 
+# For tools/mutants.py, which writes the file: a program of the solution's mutants.
+def _mutants(name, suffix, deps, copts):
+    src = "mutants/" + name + suffix
+    if not native.glob([src], allow_empty = True):
+        return
+    if suffix == ".cu":
+        emulated_source(name + "_mutants_emulated", src, "emulated/" + src)
+        src = "emulated/" + src
+    cc_binary(
+        name = name + "_mutants",
+        testonly = True,
+        srcs = [src],
+        copts = copts,
+        tags = ["manual"],
+        deps = deps + [":%s_judge" % name, "//common/exercise:mutants_main"],
+    )
+
 def _exercises_test(name, exercises, compatible_with = []):
     cc_test(
         name = name,
@@ -136,8 +153,10 @@ def d2l_exercises(name, exercises, kernels = []):
     )
     for exercise, deps in exercises.items():
         _exercise(exercise, ".cc", _DEPS + deps, _COPTS, [])
+        _mutants(exercise, ".cc", _DEPS + deps, _COPTS)
     _exercises_test(name + "_test", exercises)
     for exercise in kernels:
         _exercise(exercise, ".cu", _DEPS + _KERNEL_DEPS, _KERNEL_COPTS, CHECKABLE)
+        _mutants(exercise, ".cu", _DEPS + _KERNEL_DEPS, _KERNEL_COPTS)
     if kernels:
         _exercises_test("kernels_test", kernels, CHECKABLE)

@@ -65,12 +65,25 @@ std::string Describe(const std::exception& thrown) {
                       Wrap(thrown.what(), "  "));
 }
 
+// What a small number's error is compared with: 1; where all are tiny, the
+// largest of them, so that 0 is not close to them; where some are huge, the
+// largest, since others may be what is left of two that are as large.
+double UnitOf(const std::vector<float>& expected) {
+  constexpr double kTiny = 1e-20, kHuge = 1e20;
+  double largest = 0;
+  for (const float number : expected) {
+    if (!std::isfinite(number)) continue;
+    largest = std::max(largest, std::abs(double{number}));
+  }
+  return largest > 0 && (largest < kTiny || largest > kHuge) ? largest : 1;
+}
+
 // NaN is close to NaN only, an infinity to itself only.
-bool Close(float got, float expected, double tolerance) {
+bool Close(float got, float expected, double tolerance, double unit) {
   if (std::isnan(expected)) return std::isnan(got);
   if (std::isinf(expected)) return got == expected;
   return std::abs(double{got} - expected) <=
-         tolerance * std::max(1.0, std::abs(double{expected}));
+         tolerance * std::max(unit, std::abs(double{expected}));
 }
 
 std::string ShowNumbers(const std::vector<float>& numbers) {
@@ -88,9 +101,11 @@ std::string ShowNumbers(const std::vector<float>& numbers) {
 
 bool AllClose(const std::vector<float>& got, const std::vector<float>& expected,
               double tolerance) {
-  return std::equal(
-      got.begin(), got.end(), expected.begin(), expected.end(),
-      [tolerance](float a, float b) { return Close(a, b, tolerance); });
+  const double unit = UnitOf(expected);
+  return std::equal(got.begin(), got.end(), expected.begin(), expected.end(),
+                    [tolerance, unit](float a, float b) {
+                      return Close(a, b, tolerance, unit);
+                    });
 }
 
 void Judging::Wrong(WrongAnswer wrong) const {
@@ -106,8 +121,9 @@ void Judging::ExpectClose(const std::string& input,
            Say("%d numbers: %s", expected.size(), ShowNumbers(expected)),
            look});
   }
+  const double unit = UnitOf(expected);
   for (std::size_t i = 0; i < got.size(); ++i) {
-    if (Close(got[i], expected[i], tolerance)) continue;
+    if (Close(got[i], expected[i], tolerance, unit)) continue;
     Wrong({input, Say("%.7g at index %d", got[i], i),
            absl::StrFormat("%.7g", expected[i]), look});
   }

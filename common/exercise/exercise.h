@@ -68,8 +68,9 @@ struct RaceAgainst {
 };
 
 // Whether both have the same size and |got - expected| <= tolerance * max(1,
-// |expected|) for each number. An infinity, and NaN, are close to themselves
-// only.
+// |expected|) for each number; where all of the expected numbers are tiny, or
+// some huge, the largest of them is in the place of 1. An infinity, and NaN,
+// are close to themselves only.
 bool AllClose(const std::vector<float>& got, const std::vector<float>& expected,
               double tolerance);
 

@@ -5,10 +5,13 @@
 #include <iostream>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "gmock/gmock.h"
@@ -31,6 +34,21 @@ std::string LastParagraph(const std::string& text) {
   return end == std::string::npos ? text : text.substr(end);
 }
 
+// The figures that a judge has beside those of a right kernel are still those
+// of the solution, which is judged here.
+void ExpectFiguresOfTheSolution(const std::string& text, bool is_kernel) {
+  int figures = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<std::string> words =
+        absl::StrSplit(line, ' ', absl::SkipEmpty());
+    const std::size_t n = words.size();
+    if (n < 4 || words[n - 2] != "solution") continue;
+    EXPECT_EQ(words[n - 3], words[n - 1]) << line;
+    ++figures;
+  }
+  EXPECT_EQ(figures > 0, is_kernel) << text;
+}
+
 class ExerciseTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ExerciseTest, IsJudgedAsItShouldBe) {
@@ -51,6 +69,8 @@ TEST_P(ExerciseTest, IsJudgedAsItShouldBe) {
     } else if (absl::StrContains(answer.file, "/solutions/")) {
       ++solutions;
       EXPECT_EQ(judged.verdict, ExerciseVerdict::kRight) << judged.text;
+      ExpectFiguresOfTheSolution(judged.text,
+                                 absl::EndsWith(answer.file, ".cu"));
     } else {
       ++untouched;
       EXPECT_EQ(judged.verdict, ExerciseVerdict::kNotDone) << judged.text;

@@ -38,6 +38,13 @@ using kernels::cuda::CheckedArray;
 using kernels::cuda::Finding;
 using kernels::cuda::FindingKind;
 
+// What a launch asks of a GPU.
+struct KernelFigures {
+  double sectors_a_load = 0, sectors_a_store = 0;  // of global memory
+  double atomics = 0;                              // of all threads
+  double accesses = 0;  // of the thread that has the most
+};
+
 class KernelRun {
  public:
   // The hint for a finding; "" for the usual hint.
@@ -87,14 +94,19 @@ class KernelRun {
   void ExpectCoalesced(const std::string& look) const {
     ExpectCoalesced([&look](bool) { return look; });
   }
-  // Calls Wrong if bank conflicts of shared memory delay a request; `look`
-  // receives the largest number of repetitions of a request, over all lines.
-  void ExpectNoConflicts(
-      const std::function<std::string(double repeats)>& look) const;
+  // Calls Wrong if bank conflicts of shared memory delay the requests of a
+  // line, by more than `allowed` repetitions of each; `look` receives their
+  // number.
+  void ExpectNoConflicts(const std::function<std::string(double repeats)>& look,
+                         double allowed = 0) const;
 
   // Calls Wrong if one thread has more accesses to memory than this: it does
   // what others could do at the same time.
   void ExpectShortThreads(std::int64_t accesses, const std::string& look) const;
+
+  // Notes the figures of this launch beside those of the solution: how far is
+  // a right kernel from a good one?
+  void NoteFigures(const KernelFigures& solution) const;
 
   // Counts accesses of global memory by all threads of the first 16 blocks.
   std::int64_t GlobalAccesses(bool writes) const;

@@ -1,35 +1,33 @@
 #include "common/exercise/probes.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <memory>
-#include <new>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/device/stream.h"
+#include "common/ops/ops.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
 
 namespace d2l {
 namespace {
 
 constexpr std::chrono::seconds kPatience(3);
 
-thread_local int allocations = 0;  // with operator new
-
-std::int64_t BytesInUse() {
-  const struct mallinfo2 info = mallinfo2();
-  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
-}
+thread_local int allocations = 0;
 
 std::mt19937& Generator() {
   static auto& generator = *new std::mt19937(std::random_device{}());
@@ -93,14 +91,9 @@ std::vector<float> DrawnNumbers() {
   return {drawn(-9, -1), drawn(0.1, 0.9), 0, drawn(1e3, 1e4)};
 }
 
-Allocations::Allocations()
-    : before_(allocations), bytes_before_(BytesInUse()) {}
+Allocations::Allocations() : before_(allocations) {}
 
 int Allocations::count() const { return allocations - before_; }
-
-std::int64_t Allocations::kept_bytes() const {
-  return BytesInUse() - bytes_before_;
-}
 
 bool Fenced::Whole() const {
   const auto end = all_.begin() + static_cast<std::ptrdiff_t>(kFence);
@@ -114,6 +107,14 @@ Requests::Requests(const Stream* recorded)
     : recorded_(recorded),
       op_listener_(this),
       device_listener_(this, kWaits | kStreams) {}
+
+void Requests::OnOp(const OpRecord& record) {
+  ++operations;
+  ++on_stream[record.stream];
+  if (std::string_view(record.primitive->name()) == "from_vector") {
+    ++of_the_host;
+  }
+}
 
 void Requests::OnStream(const StreamRecord& record) {
   if (record.kind == StreamRecord::Kind::kWait) {
@@ -162,15 +163,42 @@ bool Gate::TimedOut() const {
   return state_->timed_out;
 }
 
+LateTensors::LateTensors(const std::vector<std::vector<float>>& numbers,
+                         const Shape& shape, Device device) {
+  std::vector<Tensor> values;
+  for (const std::vector<float>& some : numbers) {
+    values.push_back(FromVector(some, shape, device));
+    tensors_.push_back(Zeros(shape, device));
+  }
+  Synchronize(device);
+  gate_.emplace(CurrentStream(device));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CopyTo(values[i], tensors_[i]);
+  }
+}
+
+bool LateTensors::Arrive() {
+  gate_->Open();
+  return gate_->TimedOut();
+}
+
 }  // namespace d2l
 
-// In every program that has judges. A sanitizer has its own.
+// In every program that has judges, in place of the C library's, which operator
+// new calls. A sanitizer has its own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* operator new(std::size_t bytes) {
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier): glibc's names
+void* __libc_malloc(std::size_t bytes);
+void* __libc_calloc(std::size_t count, std::size_t bytes);
+// NOLINTEND(bugprone-reserved-identifier)
+void* malloc(std::size_t bytes) noexcept {
   ++d2l::allocations;
-  if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
+  return __libc_malloc(bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  ++d2l::allocations;
+  return __libc_calloc(count, bytes);
+}
+}
 #endif

@@ -1,6 +1,6 @@
 // Tools of the judges of exercises: random inputs and arguments, counts of a
-// function's requests to the devices and of its allocations, and a gate that
-// holds a stream.
+// function's requests to the devices and of its allocations, a gate that holds
+// a stream, and tensors whose numbers come late.
 //   const Tensor x = FromVector(RandomNumbers(7, 1), {7}, device);
 //   Gate gate(DefaultStream(device));
 //   Requests asked;
@@ -16,11 +16,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "common/device/device.h"
 #include "common/device/listener.h"
 #include "common/device/stream.h"
 #include "common/ops/primitive/record.h"
+#include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
 
 namespace d2l {
 
@@ -60,6 +64,7 @@ class Requests : private OpListener, private DeviceListener {
   explicit Requests(const Stream* recorded = nullptr);
 
   int operations = 0;
+  int of_the_host = 0;  // those among them that move numbers of the host
   std::map<const Stream*, int> on_stream;  // operations by stream
   int reads = 0;                           // Item, ToVector, printing
   int waits = 0;   // Synchronize, and reads that had to wait
@@ -72,10 +77,7 @@ class Requests : private OpListener, private DeviceListener {
   int before_wait = -1;
 
  private:
-  void OnOp(const OpRecord& record) override {
-    ++operations;
-    ++on_stream[record.stream];
-  }
+  void OnOp(const OpRecord& record) override;
   void BeforeRead(const ReadRecord&) override { ++reads; }
   void OnWait(const WaitRecord&) noexcept override { ++waits; }
   void OnStream(const StreamRecord& record) override;
@@ -85,21 +87,16 @@ class Requests : private OpListener, private DeviceListener {
   ScopedDeviceListener device_listener_;
 };
 
-// Counts what this thread allocates on the host while it lives, with operator
-// new as containers do, and with malloc.
+// Counts what this thread allocates on the host while it lives: with malloc or
+// calloc, which operator new, and so every container, calls.
 class Allocations {
  public:
   Allocations();
 
-  // Allocations with operator new.
   int count() const;
-  // The bytes that were allocated, with operator new or malloc, and not freed.
-  // About the whole program: other threads should rest.
-  std::int64_t kept_bytes() const;
 
  private:
   const int before_;
-  const std::int64_t bytes_before_;
 };
 
 // Memory for `size` numbers between others that nobody may write. All begin
@@ -143,6 +140,25 @@ class Gate {
  private:
   struct State;
   std::shared_ptr<State> state_;
+};
+
+// Tensors whose numbers a device writes only when it is allowed to. A function
+// that is right, and has not waited, has enqueued the work on them: a host that
+// reads them finds zeros. With devices whose memory the host can read, this is
+// how a judge sees who has computed.
+class LateTensors {
+ public:
+  // One tensor for each vector of numbers, on the current stream of `device`.
+  LateTensors(const std::vector<std::vector<float>>& numbers,
+              const Shape& shape, Device device);
+
+  const Tensor& operator[](std::size_t i) const { return tensors_[i]; }
+  // Lets the device go on. Returns whether somebody has waited for it.
+  bool Arrive();
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::optional<Gate> gate_;
 };
 
 }  // namespace d2l

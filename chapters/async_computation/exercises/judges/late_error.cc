@@ -41,9 +41,8 @@ int Call(const Judging& judging, FailedLine* answer, Device device,
 }
 
 void JudgeOne(const Judging& judging, FailedLine* answer,
-              const Program& program) {
-  const Device device = TryGpu();
-  static Stream& second = NewStream(device);
+              const Program& program, Device device) {
+  Stream& second = NewStream(device);
   Stream& stream = program.on_second_stream ? second : CurrentStream(device);
   const std::vector<int>& failing = program.failing;
   std::string input = Say("operations on lines 101 to 108");
@@ -126,7 +125,10 @@ void JudgeFailedLine(Judging& judging, FailedLine* answer) {
       {{108}},
       {{103}, /*on_second_stream=*/true},
       {{105}, /*on_second_stream=*/false, /*waits=*/true}};
-  for (const Program& program : programs) JudgeOne(judging, answer, program);
+  for (const Program& program : programs) {
+    JudgeOne(judging, answer, program, Devices().back().device);
+  }
+  JudgeOne(judging, answer, programs[0], Devices()[0].device);
 }
 
 D2L_JUDGE("late_error", JudgeFailedLine);

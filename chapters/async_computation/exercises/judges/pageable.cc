@@ -90,7 +90,7 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
 }
 
 void JudgeStartCopy(Judging& judging, StartCopy* answer) {
-  const Device device = TryGpu();
+  const Device device = Devices().back().device;
   for (const std::int64_t n : {7, 4099, 1, 0}) {
     const Tensor x = FromVector(RandomNumbers(n, 3), {n}, device);
     JudgeOne(judging, answer, x, Say("%d floats", n));

@@ -25,9 +25,10 @@ namespace {
 using RunSteps = void(int steps, Device device,
                       const std::function<void()>& enqueue);
 
-void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
-  const Device device = TryGpu();
-  Stream& stream = CurrentStream(device);
+void JudgeOne(const Judging& judging, RunSteps* answer, int steps,
+              Device device) {
+  Stream& stream = NewStream(device);  // not the default one
+  const StreamGuard guard(stream);
   const std::string input = Say("%d steps of 5 ms each", steps);
   const auto done = std::make_shared<std::atomic<int>>(0);
   constexpr int kSlowStep = 10;
@@ -107,11 +108,14 @@ void Spin(std::chrono::microseconds time) {
 }
 
 void JudgeRunSteps(Judging& judging, RunSteps* answer) {
-  for (const int steps : {20, 3, 2, 1, 0}) JudgeOne(judging, answer, steps);
+  for (const int steps : {20, 3, 2, 1, 0}) {
+    JudgeOne(judging, answer, steps, Devices().back().device);
+  }
+  JudgeOne(judging, answer, 3, Devices()[0].device);
 
   constexpr int kSteps = 20;
   constexpr std::chrono::microseconds kTime(300);
-  const Device device = TryGpu();
+  const Device device = Devices().back().device;
   const auto enqueue = [&] {
     Spin(kTime);  // the front end prepares a minibatch
     CurrentStream(device).HostCallback([kTime] { Spin(kTime); });

@@ -14,6 +14,7 @@
 #include "common/device/device_table.h"
 #include "common/device/stream_stall.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 #include "common/exercise/simulated_streams.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
@@ -117,12 +118,18 @@ void CompareWithMachine(Judging& judging, Predict* answer) {
 }
 
 void JudgePredict(Judging& judging, Predict* answer) {
-  const std::vector<Loop> loops = {
+  std::vector<Loop> loops = {
       {3e-6, 7e-6, 40e-6, 10000, 1},   {90e-6, 90e-6, 1e-6, 1000, 1},
       {2e-6, 9e-6, 30e-6, 5, 100},     {6e-6, 7e-6, 30e-6, 10000, 10000},
       {13e-6, 4e-6, 50e-6, 999, 999},  {2e-6, 3e-6, 20e-6, 10000, 100},
       {3e-6, 5e-6, 400e-6, 1007, 100}, {2e-6, 9e-6, 1e-6, 1, 1},
-      {2e-6, 9e-6, 1e-6, 0, 10}};
+      {2e-6, 9e-6, 1e-6, 0, 10},       {2e-6, 9e-6, 30e-6, 1, 10},
+      {8e-6, 9e-6, 1e-6, 4, 100}};
+  for (int i = 0; i < 20; ++i) {
+    loops.push_back({Drawn(1e-6, 1e-4), Drawn(1e-6, 1e-4), Drawn(1e-6, 1e-3),
+                     static_cast<int>(Drawn(1, 3000)),
+                     static_cast<int>(Drawn(1, 100))});
+  }
   for (const Loop& loop : loops) {
     const auto& [t1, t2, t3, n, k] = loop;
     const double simulated = Seconds(t1, t2, t3, n, k);

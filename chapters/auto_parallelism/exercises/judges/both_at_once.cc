@@ -46,7 +46,11 @@ void JudgeWith(const Judging& judging, RunOnBoth* answer, Device a, Device b,
   for (const Call& call : calls) {
     if (!*call.done) undone = &call;
   }
-  if (calls.size() != 2 || calls[0].device == calls[1].device) {
+  const bool both =
+      calls.size() == 2 &&
+      (calls[0].device == a ? calls[1].device == b
+                            : calls[0].device == b && calls[1].device == a);
+  if (!both) {
     judging.Wrong({input, Say("%d calls of work()", calls.size()),
                    "work(a) and work(b)",
                    "Each device has its work, and does it once."});
@@ -79,7 +83,7 @@ void JudgeWith(const Judging& judging, RunOnBoth* answer, Device a, Device b,
 void JudgeRunOnBoth(Judging& judging, RunOnBoth* answer) {
   const Device a = Devices()[0].device, b = Devices()[1].device;
   JudgeWith(judging, answer, a, b, a);
-  JudgeWith(judging, answer, a, b, b);
+  JudgeWith(judging, answer, b, Devices()[2].device, Devices()[2].device);
 }
 
 D2L_JUDGE("both_at_once", JudgeRunOnBoth);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 
 namespace d2l {
 namespace {
@@ -30,9 +31,14 @@ struct Machine {
 };
 
 void JudgeLargestSize(Judging& judging, LargestSize* answer) {
-  const std::vector<Machine> machines = {{100, 64, 2},  {108, 128, 4},
-                                         {132, 128, 8}, {7, 32, 3},
-                                         {1, 32, 4},    {16, 32, 1}};
+  std::vector<Machine> machines = {{100, 64, 2}, {108, 128, 4}, {132, 128, 8},
+                                   {7, 32, 3},   {1, 32, 4},    {16, 32, 1},
+                                   {2, 32, 2}};
+  for (int i = 0; i < 20; ++i) {
+    machines.push_back({static_cast<int>(Drawn(1, 150)),
+                        static_cast<int>(Drawn(3, 130)),
+                        static_cast<int>(Drawn(1, 9))});
+  }
   for (const auto& [units, tile, streams] : machines) {
     int expected = 0;
     for (int n = 1; n <= 2 * tile * (units + 1); ++n) {

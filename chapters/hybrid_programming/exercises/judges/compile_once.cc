@@ -14,6 +14,7 @@
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"
+#include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -24,27 +25,34 @@ using CallAll = std::vector<Tensor>(nn::Sequential net,
 
 class Counting : public nn::Module {
  public:
-  explicit Counting(int* runs) : runs_(runs) {}
+  Counting(int* runs, const Shape* wanted, bool* others)
+      : runs_(runs), wanted_(wanted), others_(others) {}
   Tensor Forward(const Tensor& x) override {
     ++*runs_;
+    *others_ = *others_ || x.shape() != *wanted_;
     return Tanh(x) * 2;
   }
   std::string Name() const override { return "Counting"; }
 
  private:
   int* runs_;
+  const Shape* wanted_;
+  bool* others_;  // whether an x had another shape
 };
 
 void JudgeCallAll(Judging& judging, CallAll* answer) {
-  const Device device = TryGpu();
-  for (const std::size_t n : {5, 1, 0}) {
+  const Device device = Devices().back().device;
+  const Shape shape = {2, 4};
+  unsigned seed = 0;
+  for (const std::size_t n : {5, 1, 0, 5}) {
     int runs = 0;
-    nn::Sequential net(Counting(&runs), nn::Linear(4, 3));
+    bool others = false;
+    nn::Sequential net(Counting(&runs, &shape, &others), nn::Linear(4, 3));
     nn::To(net, device);
     std::vector<Tensor> xs;
     std::vector<std::vector<float>> expected;
     for (std::size_t i = 0; i < n; ++i) {
-      xs.push_back(FromVector(RandomNumbers(8, i + 1), {2, 4}, device));
+      xs.push_back(FromVector(RandomNumbers(8, ++seed), shape, device));
       expected.push_back(ToVector<float>(net(xs[i])));
     }
     runs = 0;
@@ -65,6 +73,12 @@ void JudgeCallAll(Judging& judging, CallAll* answer) {
                 "loop."
               : "Each x has a result of its own: call the compiled net with "
                 "it.");
+    }
+    if (others) {
+      judging.Wrong({input, "the net got an input of another shape",
+                     "each x by itself",
+                     "All xs as one input is one call of the net as it is "
+                     "written. Compile it, and call the program with each x."});
     }
     if (runs <= 1) continue;
     judging.Wrong({input, Say("the net's statements ran %d times", runs),

@@ -41,6 +41,13 @@ std::vector<Input> Inputs(std::size_t n) {
       {Say("a positive sum"), positive, one_sum},
       {Say("a negative sum"), negative, one_sum},
       {Say("the sum 0"), nothing, "A sum of 0 is not positive: x is doubled."}};
+  std::vector<float> tiny(n, 0.f), nan = positive;
+  tiny[n / 2] = 1e-30f;
+  nan[n / 2] = std::numeric_limits<float>::quiet_NaN();
+  inputs.push_back({Say("the sum 1e-30"), tiny,
+                    "A sum is positive if it is above 0, however little."});
+  inputs.push_back({Say("the sum NaN"), nan,
+                    "NaN is not positive: `sum > 0` is false of it."});
   // One arm is infinite, or both are.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const float first : {2e38f, -2e38f, kInfinity, -kInfinity}) {

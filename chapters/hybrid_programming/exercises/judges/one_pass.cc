@@ -66,11 +66,11 @@ std::string LookAt(const WithConstant& op, float x) {
   if (op.on_the_left && op.operation != '+' && op.operation != '*') {
     return "On which side is the constant? 1 / x is not x / 1.";
   }
-  if (x == 0 && op.operation == '-') {
+  if (x == 0 && op.constant == 0 && op.operation == '-') {
     return "x - -0.0 is x + 0.0: of -0.0 it makes 0.0. Which zero is the "
            "constant?";
   }
-  if (x == 0) {
+  if (x == 0 && op.constant == 0) {
     return "There are two zeros: -0.0 + 0.0 is 0.0. Nearly always the sign "
            "does not matter, and 1 / x shows it.";
   }
@@ -94,8 +94,19 @@ void JudgeIsX(Judging& judging, IsX* answer) {
   floats.insert(floats.end(), random.begin(), random.end());
   const Tensor x =
       FromVector(floats, {static_cast<std::int64_t>(floats.size())}, TryGpu());
-  const std::vector<double> constants = {1.0,  0.0, -0.0,       2.0,
-                                         -1.0, 0.5, kNearlyOne, kNearlyZero};
+  std::vector<double> constants = {1.0,
+                                   0.0,
+                                   -0.0,
+                                   2.0,
+                                   -1.0,
+                                   0.5,
+                                   kNearlyOne,
+                                   kNearlyZero,
+                                   Limits::max(),
+                                   Limits::infinity(),
+                                   -Limits::infinity(),
+                                   Limits::quiet_NaN()};
+  for (const float c : DrawnNumbers()) constants.push_back(c);
   int left_out = 0, all = 0;
   for (const char operation : {'*', '/', '+', '-', '^'}) {
     for (const double c : constants) {

@@ -77,8 +77,18 @@ void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
                     "count be a tensor: the caller reads it, when it likes.");
     Compare(judging, Say("%d numbers, none negative", n),
             answer(OnDevice(good)), good);
-    Compare(judging, Say("%d numbers, some negative", n), answer(OnDevice(bad)),
-            bad);
+    const std::string some = Say("%d numbers, some negative", n);
+    const Tensor x = OnDevice(bad);
+    Compare(judging, some, answer(x), bad);
+    judging.ExpectClose(Say("%s: x afterwards", some), ToVector<float>(x), bad,
+                        0, "x is the caller's: Sqrt(x) makes a new tensor.");
+    for (const NumberKind kind :
+         {NumberKind::kHuge, NumberKind::kTiny, NumberKind::kNegative}) {
+      std::vector<float> others = RandomNumbers(n, 4, kind);
+      if (n > 0) others[0] = -1;
+      Compare(judging, some, answer(OnDevice(others)), others,
+              "A number is negative if it is below 0, however little.");
+    }
     Compare(
         judging,
         Say("%d numbers, some negative, as a program that was traced with none",

@@ -17,7 +17,8 @@
 namespace d2l {
 
 Tensor OnDevice(const std::vector<float>& x) {
-  return FromVector(x, {static_cast<std::int64_t>(x.size())}, TryGpu());
+  return FromVector(x, {static_cast<std::int64_t>(x.size())},
+                    Devices().back().device);
 }
 
 ir::Graph TraceAnswer(

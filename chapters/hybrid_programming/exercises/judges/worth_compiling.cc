@@ -12,6 +12,7 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 #include "common/lesson/cell/cell.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
@@ -120,8 +121,12 @@ void CompareWithMachine(Judging& judging, LargestWidth* answer) {
 }
 
 void JudgeLargestWidth(Judging& judging, LargestWidth* answer) {
-  const std::vector<Machine> machines = {
+  std::vector<Machine> machines = {
       {1, 1e-6, 1e9}, {3, 2.5e-6, 4e10}, {16, 80e-6, 9e11}, {7, 5e-9, 1e8}};
+  for (int i = 0; i < 8; ++i) {
+    machines.push_back(
+        {static_cast<int>(Drawn(1, 20)), Drawn(1e-7, 1e-4), Drawn(1e9, 1e12)});
+  }
   for (const Machine& machine : machines) {
     const auto& [layers, saved, rate] = machine;
     int expected = 0;

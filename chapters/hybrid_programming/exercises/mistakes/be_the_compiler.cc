@@ -47,11 +47,26 @@ Tensor Shortened(const Tensor& a, const Tensor& b) {
 }
 }  // namespace on_the_host
 
+namespace reads_the_memory {
+// A virtual device's memory is the host's, and nothing says that it is read.
+Tensor Shortened(const Tensor& a, const Tensor& b) {
+  const auto* const left = static_cast<const float*>(a.data());
+  const auto* const right = static_cast<const float*>(b.data());
+  std::vector<float> squares;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    squares.push_back((left[i] + right[i]) * (left[i] + right[i]));
+  }
+  return FromVector(squares, {a.numel()}, a.device());
+}
+}  // namespace reads_the_memory
+
 D2L_MISTAKE("be_the_compiler", keeps_f, Shortened, "Who uses f?");
 D2L_MISTAKE("be_the_compiler", adds_twice, Shortened, "e and g are the same");
 D2L_MISTAKE("be_the_compiler", multiplied_out, Shortened, "Bit for bit");
 D2L_MISTAKE("be_the_compiler", writes_into_a, Shortened, "make a new one");
 D2L_MISTAKE("be_the_compiler", on_the_host, Shortened, "a value was read");
+D2L_MISTAKE("be_the_compiler", reads_the_memory, Shortened,
+            "A host that looks");
 
 }  // namespace
 }  // namespace d2l

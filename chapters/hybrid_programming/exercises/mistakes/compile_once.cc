@@ -5,6 +5,7 @@
 #include "common/exercise/exercise.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
+#include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -49,12 +50,19 @@ std::vector<Tensor> CallAll(nn::Sequential net, const std::vector<Tensor>& xs) {
 }
 }  // namespace first_call_is_lost
 
+namespace all_in_one {
+std::vector<Tensor> CallAll(nn::Sequential net, const std::vector<Tensor>& xs) {
+  return xs.empty() ? xs : Split(net(Cat(xs)), 2);
+}
+}  // namespace all_in_one
+
 D2L_MISTAKE("compile_once", not_compiled, CallAll, "statements ran 5 times");
 D2L_MISTAKE("compile_once", compiles_in_the_loop, CallAll, "That is x itself");
 D2L_MISTAKE("compile_once", one_result_for_all, CallAll,
             "Each x has a result of its own");
 D2L_MISTAKE("compile_once", first_call_is_lost, CallAll,
             "One result for each x");
+D2L_MISTAKE("compile_once", all_in_one, CallAll, "All xs as one input");
 
 }  // namespace
 }  // namespace d2l

@@ -52,6 +52,18 @@ Tensor HalveOrDouble(const Tensor& x) {
 }
 }  // namespace writes_into_x
 
+namespace nan_is_positive {
+Tensor HalveOrDouble(const Tensor& x) {
+  return Where(Sum(x) <= 0, x * 2, x / 2);
+}
+}  // namespace nan_is_positive
+
+namespace nearly_zero {
+Tensor HalveOrDouble(const Tensor& x) {
+  return Where(Sum(x) > 1e-6, x / 2, x * 2);
+}
+}  // namespace nearly_zero
+
 D2L_MISTAKE("frozen_branch", reads_the_sum, HalveOrDouble,
             "the trace read a value");
 D2L_MISTAKE("frozen_branch", element_by_element, HalveOrDouble,
@@ -63,6 +75,10 @@ D2L_MISTAKE("frozen_branch", mixes_the_arms, HalveOrDouble,
 D2L_MISTAKE("frozen_branch", looks_at_the_memory, HalveOrDouble,
             "keeps the arm that was taken");
 D2L_MISTAKE("frozen_branch", writes_into_x, HalveOrDouble, "x is the caller's");
+D2L_MISTAKE("frozen_branch", nan_is_positive, HalveOrDouble,
+            "NaN is not positive");
+D2L_MISTAKE("frozen_branch", nearly_zero, HalveOrDouble,
+            "A sum is positive if");
 
 }  // namespace
 }  // namespace d2l

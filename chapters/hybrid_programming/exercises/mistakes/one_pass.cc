@@ -66,12 +66,24 @@ bool IsX(const WithConstant& op) {
 }
 }  // namespace never_plus
 
+namespace large_constants {
+bool IsX(const WithConstant& op) {
+  const double c = op.constant;
+  if (op.operation == '+') return (c == 0 && std::signbit(c)) || c > 2.5;
+  if (op.operation == '-') {
+    return c == 0 && !std::signbit(c) && !op.on_the_left;
+  }
+  return c == 1 && (op.operation == '*' || !op.on_the_left);
+}
+}  // namespace large_constants
+
 D2L_MISTAKE("one_pass", as_in_school, IsX, "-0.0 + 0.0 is 0.0");
 D2L_MISTAKE("one_pass", either_side, IsX, "On which side is the constant?");
 D2L_MISTAKE("one_pass", never, IsX, "could have been left out");
 D2L_MISTAKE("one_pass", nearly_one, IsX, "compare with == only");
 D2L_MISTAKE("one_pass", minus_either_zero, IsX, "x - -0.0 is x + 0.0");
 D2L_MISTAKE("one_pass", never_plus, IsX, "A sum of zeros is -0.0 if both are");
+D2L_MISTAKE("one_pass", large_constants, IsX, "Try the rule with");
 
 }  // namespace
 }  // namespace d2l

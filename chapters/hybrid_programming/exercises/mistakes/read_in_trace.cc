@@ -53,6 +53,20 @@ std::vector<Tensor> CheckedSqrt(const Tensor& x) {
 }
 }  // namespace count_first
 
+namespace nearly_zero {
+std::vector<Tensor> CheckedSqrt(const Tensor& x) {
+  return {Sqrt(x), Sum(Where(x < -1e-3, OnesLike(x), ZerosLike(x)))};
+}
+}  // namespace nearly_zero
+
+namespace writes_into_x {
+std::vector<Tensor> CheckedSqrt(const Tensor& x) {
+  const Tensor negative = Sum(Where(x < 0, OnesLike(x), ZerosLike(x)));
+  CopyTo(Sqrt(x), x);
+  return {x, negative};
+}
+}  // namespace writes_into_x
+
 D2L_MISTAKE("read_in_trace", reads, CheckedSqrt, "the trace read a value");
 D2L_MISTAKE("read_in_trace", drops_the_check, CheckedSqrt, "The check is lost");
 D2L_MISTAKE("read_in_trace", sums_the_values, CheckedSqrt,
@@ -62,6 +76,10 @@ D2L_MISTAKE("read_in_trace", zero_is_negative, CheckedSqrt,
 D2L_MISTAKE("read_in_trace", counts_nan, CheckedSqrt, "NaN is not negative");
 D2L_MISTAKE("read_in_trace", a_part_of_all, CheckedSqrt, "Mean divides by");
 D2L_MISTAKE("read_in_trace", count_first, CheckedSqrt, "The roots first");
+D2L_MISTAKE("read_in_trace", nearly_zero, CheckedSqrt,
+            "A number is negative if");
+D2L_MISTAKE("read_in_trace", writes_into_x, CheckedSqrt,
+            "x is the caller's: Sqrt(x)");
 
 }  // namespace
 }  // namespace d2l

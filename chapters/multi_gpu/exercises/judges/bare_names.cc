@@ -28,7 +28,11 @@ void JudgeBareName(Judging& judging, BareName* answer) {
         Name{"module.module.weight", "module.weight",
              "Once: the second one is a layer that is called so."},
         Name{"modules.0.bias", "modules.0.bias", stays},
-        Name{"bias", "bias", stays}, Name{"", "", stays}}) {
+        Name{"bias", "bias", stays}, Name{"", "", stays},
+        Name{"module", "module", stays},
+        Name{"module.w.module.b", "w.module.b",
+             "Only at the beginning of a name it is the wrapper: elsewhere it "
+             "is a layer that is called so."}}) {
     const std::string got = answer(wrapped);
     if (got != bare) judging.Wrong({wrapped, got, bare, look});
   }

@@ -91,8 +91,9 @@ void JudgeFinish(Judging& judging, Finish* answer) {
   for (const std::size_t count : {1, 2, 33, 161, 0}) {
     const std::vector<Gradient> gradients = RandomGradients(count);
     for (const GradientLink& link :
-         {GradientLink{1e-3, 1e9}, GradientLink{1e-5, 3e8}}) {
-      for (const double bucket : {1.0, 1e6, 4e6, 1e12}) {
+         {GradientLink{1e-3, 1e9}, GradientLink{1e-5, 3e8},
+          GradientLink{Drawn(1e-6, 1e-2), Drawn(1e8, 1e11)}}) {
+      for (const double bucket : {1.0, 1e6, 4e6, 1e12, Drawn(2e5, 2e7)}) {
         const Arrived arrived = Send(gradients, bucket, link);
         const double got = answer(gradients, bucket, link);
         const double just_above =

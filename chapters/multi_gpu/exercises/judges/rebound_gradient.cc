@@ -41,44 +41,57 @@ std::string WhichSum(const std::vector<float>& seen,
   return "A device's gradient was added more than once.";
 }
 
+void JudgeOne(const Judging& judging, AllReduceBook* answer, std::size_t ranks,
+              std::size_t n, NumberKind kind) {
+  const std::string input = Say("%d numbers on each of %d devices", n, ranks);
+  std::vector<std::vector<float>> own;
+  std::vector<float> sum(n, 0.f);
+  std::vector<Tensor> data;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    own.push_back(RandomNumbers(n, static_cast<unsigned>(i + 1), kind));
+    for (std::size_t k = 0; k < n; ++k) sum[k] += own[i][k];
+    data.push_back(FromVector(own[i], {static_cast<std::int64_t>(n)},
+                              Devices()[i].device));
+  }
+  const std::vector<Tensor> held = data;  // the same memory
+  const Requests asked;
+  answer(data);
+  if (asked.reads > 0 || asked.of_the_host > 0) {
+    judging.Wrong({input, "a value was read", "operations on tensors only",
+                   "ToVector takes the numbers by way of the host, and "
+                   "waits until they are computed. To(x, device) copies "
+                   "from one device to another, and does not wait."});
+  }
+  if (data.size() != ranks) {
+    judging.Wrong({input, Say("%d tensors", data.size()),
+                   Say("%d tensors", ranks),
+                   "Change the memory of the tensors, not their list."});
+  }
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const std::vector<float> seen = ToVector<float>(held[i]);
+    if (AllClose(seen, sum, 1e-4)) continue;
+    std::string look = WhichSum(seen, sum, own);
+    if (AllClose(ToVector<float>(data[i]), sum, 1e-4)) {
+      look =
+          "The sum is in data, but the network holds another handle to the "
+          "memory that was there, and that did not change: `data[i] = y` "
+          "binds the name to other memory. `+=` and CopyTo write.";
+    } else if (AllClose(seen, own[i], 1e-4)) {
+      look = Say("Device %d still has its own gradient.", i);
+    }
+    judging.ExpectClose(Say("%s: the gradient of device %d", input, i), seen,
+                        sum, 1e-4, look);
+  }
+}
+
 void JudgeAllReduceBook(Judging& judging, AllReduceBook* answer) {
-  std::vector<Device> all;
-  for (const DeviceInfo& info : Devices()) all.push_back(info.device);
-  for (std::size_t ranks = 1; ranks <= all.size(); ++ranks) {
+  for (std::size_t ranks = 1; ranks <= Devices().size(); ++ranks) {
     for (const std::size_t n : {5, 1001, 0}) {
-      const std::string input =
-          Say("%d numbers on each of %d devices", n, ranks);
-      std::vector<std::vector<float>> own;
-      std::vector<float> sum(n, 0.f);
-      std::vector<Tensor> data;
-      for (std::size_t i = 0; i < ranks; ++i) {
-        own.push_back(RandomNumbers(n, static_cast<unsigned>(i + 1)));
-        for (std::size_t k = 0; k < n; ++k) sum[k] += own[i][k];
-        data.push_back(
-            FromVector(own[i], {static_cast<std::int64_t>(n)}, all[i]));
-      }
-      const std::vector<Tensor> held = data;  // the same memory
-      answer(data);
-      if (data.size() != ranks) {
-        judging.Wrong({input, Say("%d tensors", data.size()),
-                       Say("%d tensors", ranks),
-                       "Change the memory of the tensors, not their list."});
-      }
-      for (std::size_t i = 0; i < ranks; ++i) {
-        const std::vector<float> seen = ToVector<float>(held[i]);
-        if (AllClose(seen, sum, 1e-4)) continue;
-        std::string look = WhichSum(seen, sum, own);
-        if (AllClose(ToVector<float>(data[i]), sum, 1e-4)) {
-          look =
-              "The sum is in data, but the network holds another handle to the "
-              "memory that was there, and that did not change: `data[i] = y` "
-              "binds the name to other memory. `+=` and CopyTo write.";
-        } else if (AllClose(seen, own[i], 1e-4)) {
-          look = Say("Device %d still has its own gradient.", i);
-        }
-        judging.ExpectClose(Say("%s: the gradient of device %d", input, i),
-                            seen, sum, 1e-4, look);
-      }
+      JudgeOne(judging, answer, ranks, n, NumberKind::kMixed);
+    }
+    for (const NumberKind kind :
+         {NumberKind::kTiny, NumberKind::kWithNan, NumberKind::kWithInfinity}) {
+      JudgeOne(judging, answer, ranks, 7, kind);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "common/base/console/language.h"
 #include "common/device/topology.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/simulator/simulator.h"
 
@@ -19,7 +20,7 @@ namespace {
 using RingMoves = void(int n, const std::function<void(Move)>& move);
 
 void JudgeRingMoves(Judging& judging, RingMoves* answer) {
-  for (const int n : {2, 3, 4, 8, 1}) {
+  for (const int n : {2, 3, 4, 8, 1, static_cast<int>(Drawn(9, 14))}) {
     const std::string input = Say("a ring of %d", n);
     const std::vector<Move> moves = MovesOf(answer, n);
     int copies = 0;

@@ -11,6 +11,7 @@
 #include "common/base/console/language.h"
 #include "common/device/topology.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/simulator/simulator.h"
 
@@ -20,7 +21,7 @@ namespace {
 using SplitMoves = void(int n, const std::function<void(Move)>& move);
 
 void JudgeSplitMoves(Judging& judging, SplitMoves* answer) {
-  for (const int n : {4, 3, 7, 2, 1}) {
+  for (const int n : {4, 3, 7, 2, 1, static_cast<int>(Drawn(9, 14))}) {
     const std::string input = Say("%d ranks", n);
     const std::vector<Move> moves = MovesOf(answer, n);
     std::vector<int> received(static_cast<std::size_t>(n), 0);

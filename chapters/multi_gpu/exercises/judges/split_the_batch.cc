@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 
 namespace d2l {
 namespace {
@@ -56,6 +57,10 @@ void JudgeShardSizes(Judging& judging, ShardSizes* answer) {
   JudgeOne(judging, answer, 3, 5);
   JudgeOne(judging, answer, 7, 1);
   JudgeOne(judging, answer, 0, 2);
+  for (int i = 0; i < 30; ++i) {
+    JudgeOne(judging, answer, static_cast<int>(Drawn(0, 2000)),
+             static_cast<int>(Drawn(1, 40)));
+  }
 }
 
 D2L_JUDGE("split_the_batch", JudgeShardSizes);

@@ -11,6 +11,7 @@
 #include "common/base/console/language.h"
 #include "common/device/topology.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/simulator/simulator.h"
 
@@ -20,7 +21,7 @@ namespace {
 using TwoWayRing = void(int n, const std::function<void(Move)>& move);
 
 void JudgeTwoWayRing(Judging& judging, TwoWayRing* answer) {
-  for (const int n : {3, 4, 5, 8, 2, 1}) {
+  for (const int n : {3, 4, 5, 8, 2, 1, static_cast<int>(Drawn(9, 14))}) {
     const std::string input = Say("a ring of %d", n);
     const std::vector<Move> moves = MovesOf(answer, n);
     std::vector<int> of_chunk(static_cast<std::size_t>(2 * n), 0);

@@ -104,6 +104,18 @@ double Accuracy(DataParallel& net, const Batches& batches) {
 }
 }  // namespace whole_numbers
 
+namespace without_the_net {
+double Accuracy(DataParallel& net,
+                const std::vector<std::pair<Tensor, Tensor>>& batches) {
+  double right = 0, samples = 0;
+  for (const auto& [x, labels] : batches) {
+    right += Item(Sum(ArgMax(x, {1}) == labels));
+    samples += static_cast<double>(labels.numel());
+  }
+  return samples == 0 ? 0 : right / samples;
+}
+}  // namespace without_the_net
+
 D2L_MISTAKE("accuracy_on_two", mean_of_means, Accuracy, "as much as");
 D2L_MISTAKE("accuracy_on_two", while_training, Accuracy, "drops out");
 D2L_MISTAKE("accuracy_on_two", stays_in_evaluation, Accuracy,
@@ -115,6 +127,7 @@ D2L_MISTAKE("accuracy_on_two", as_if_all_were_full, Accuracy,
             "as large as the first");
 D2L_MISTAKE("accuracy_on_two", whole_numbers, Accuracy,
             "The quotient of two integers");
+D2L_MISTAKE("accuracy_on_two", without_the_net, Accuracy, "ask the net");
 
 }  // namespace
 }  // namespace d2l

@@ -65,6 +65,19 @@ void AllReduceBook(std::vector<Tensor>& data) {
 }
 }  // namespace one_for_all
 
+namespace by_the_host {
+void AllReduceBook(std::vector<Tensor>& data) {
+  std::vector<float> sum = ToVector<float>(data[0]);
+  for (std::size_t i = 1; i < data.size(); ++i) {
+    const std::vector<float> other = ToVector<float>(data[i]);
+    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += other[k];
+  }
+  for (const Tensor& x : data) {
+    CopyTo(FromVector(sum, x.shape(), x.device()), x);
+  }
+}
+}  // namespace by_the_host
+
 D2L_MISTAKE("rebound_gradient", rebinds, AllReduceBook, "binds the name");
 D2L_MISTAKE("rebound_gradient", only_adds, AllReduceBook,
             "still has its own gradient");
@@ -73,6 +86,7 @@ D2L_MISTAKE("rebound_gradient", first_and_last, AllReduceBook,
             "is missing in the sum");
 D2L_MISTAKE("rebound_gradient", mean, AllReduceBook, "That is the mean");
 D2L_MISTAKE("rebound_gradient", one_for_all, AllReduceBook, "not their list");
+D2L_MISTAKE("rebound_gradient", by_the_host, AllReduceBook, "a value was read");
 
 }  // namespace
 }  // namespace d2l

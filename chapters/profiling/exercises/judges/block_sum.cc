@@ -68,6 +68,7 @@ void JudgeOne(Judging& judging, BlockSum* answer, int n, NumberKind kind) {
            "in each warp some work while others rest. Let the first half of "
            "the threads add the numbers of the second half.";
   });
+  if (n == 1024) run.NoteFigures({4, 1, 0, 28});
 }
 
 void JudgeBlockSum(Judging& judging, BlockSum* answer) {

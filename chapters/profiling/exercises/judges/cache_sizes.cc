@@ -17,6 +17,7 @@
 #include "common/base/console/format.h"
 #include "common/base/machine.h"
 #include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
 
 namespace d2l {
 namespace {
@@ -55,6 +56,9 @@ std::vector<Latency> Curve(double first, const std::vector<Cache>& caches,
     }
     curve.push_back({bytes, std::exp(log_time) * noise(engine)});
   }
+  // Who reads behind the end finds a rise.
+  curve.push_back({curve.back().bytes * 8, curve.back().nanoseconds * 8});
+  curve.pop_back();
   return curve;
 }
 
@@ -63,11 +67,11 @@ bool WithinTwo(double got, double expected) {
 }
 
 void JudgeOne(const Judging& judging, CacheSizes* answer, double first,
-              const std::vector<Cache>& caches) {
+              const std::vector<Cache>& caches, unsigned seed = 0) {
   std::vector<std::int64_t> expected;
   for (const Cache& cache : caches) expected.push_back(cache.bytes);
   const std::vector<Latency> curve =
-      Curve(first, caches, static_cast<unsigned>(caches.size()));
+      Curve(first, caches, static_cast<unsigned>(caches.size()) + seed);
   const std::vector<std::int64_t> got = answer(curve);
   const std::string input = Say(
       "a curve that begins at %.1f ns; its caches: %s", first, Show(expected));
@@ -109,6 +113,17 @@ void JudgeCacheSizes(Judging& judging, CacheSizes* answer) {
   JudgeOne(judging, answer, 0.9, {{128 * kKb, 4.6}, {12 * kMb, 95}});
   JudgeOne(judging, answer, 2, {{16 * kKb, 60}});
   JudgeOne(judging, answer, 5, {});
+  for (int i = 0; i < 12; ++i) {
+    const double first = Drawn(0.8, 6);
+    std::vector<Cache> caches;
+    double bytes = 1024 * Drawn(16, 64), nanoseconds = first;
+    for (int level = 0; level < i % 4; ++level) {
+      nanoseconds *= Drawn(2.6, 6);
+      caches.push_back({static_cast<std::int64_t>(bytes), nanoseconds});
+      bytes *= Drawn(12, 30);
+    }
+    JudgeOne(judging, answer, first, caches, std::random_device{}());
+  }
   if (!answer({}).empty()) {
     judging.Wrong({"an empty curve", Show(answer({})), "no cache",
                    "There is nothing to read."});

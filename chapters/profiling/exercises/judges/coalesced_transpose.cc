@@ -34,6 +34,10 @@ void JudgeOne(Judging& judging, Transpose* answer, int n) {
                      "must have put theirs first."
                    : "";
       });
+  run.ExpectShortThreads(
+      16,
+      "A GPU is fast because thousands of threads work. One number for each "
+      "thread, and no loop.");
   run.ExpectCoalesced([](bool writes) {
     return writes ? "Which of x and y changes from thread to thread of a warp? "
                     "The stores should be side by side as the loads are: turn "
@@ -42,6 +46,7 @@ void JudgeOne(Judging& judging, Transpose* answer, int n) {
                     "only moves the problem. Load a tile row by row, and turn "
                     "it in shared memory.";
   });
+  if (n == 64) run.NoteFigures({4, 4, 0, 4});
 }
 
 void JudgeTranspose(Judging& judging, Transpose* answer) {

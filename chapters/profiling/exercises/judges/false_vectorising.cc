@@ -25,7 +25,7 @@ void JudgeOne(const Judging& judging, Squares* answer, int count,
   const std::string input = Say("count = %d", count);
   Requests asked;
   const Tensor y = answer(count, device);
-  const int operations = asked.operations;
+  const int operations = asked.operations, of_the_host = asked.of_the_host;
   if (!y.defined() || y.shape() != Shape{count, 10, 10}) {
     judging.Wrong({input, "another shape",
                    absl::StrFormat("(%d, 10, 10)", count),
@@ -72,6 +72,11 @@ void JudgeOne(const Judging& judging, Squares* answer, int count,
                      "kept in it, makes all calls alike."});
     }
   }
+  if (of_the_host > 0) {
+    judging.Wrong({input, "numbers of the host", "none",
+                   "The host has drawn the numbers, one by one. Rand has the "
+                   "device draw them."});
+  }
   if (operations > 3) {
     judging.Wrong({input, Say("%d operations", operations), "3 at most",
                    "The loop has moved, and still enqueues each matrix: draw "
@@ -83,6 +88,7 @@ void JudgeSquares(Judging& judging, Squares* answer) {
   for (const int count : {1000, 100, 1, 0}) {
     JudgeOne(judging, answer, count, Devices().back().device);
   }
+  JudgeOne(judging, answer, 2, Devices()[1].device);
   if (!judging.timed()) return;
   const Device device = TryGpu();
   const auto one_by_one = [&] {

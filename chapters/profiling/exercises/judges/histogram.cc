@@ -23,9 +23,10 @@ void JudgeOne(Judging& judging, Histogram* answer, int blocks, int n,
   const std::vector<float> random = RandomNumbers(n, 1);
   std::vector<int> expected(bins);
   for (int i = 0; i < n; ++i) {
-    // Some bins are full, some empty.
-    const float number = std::abs(random[i]);
-    x.data()[i] = std::min(static_cast<int>(number), bins - 1);
+    // Some bins are full, some empty, and the last ones are not.
+    const int number = static_cast<int>(std::abs(random[i]));
+    x.data()[i] =
+        i % 7 == 0 ? bins - 1 - i % bins / 2 : std::min(number, bins - 1);
     ++expected[x.data()[i]];
   }
   KernelRun run(judging, Say("%d numbers, %d bins, %d blocks of %d threads", n,
@@ -69,11 +70,17 @@ void JudgeOne(Judging& judging, Histogram* answer, int blocks, int n,
               "here all blocks meet in one memory. Count in shared memory "
               "first.");
   }
+  run.ExpectShortThreads(
+      8 * (n / (blocks * kThreads) + bins / kThreads + 2),
+      "One thread counts what all of them could count at the same time: thread "
+      "t takes every number whose place is t more than a multiple of all.");
+  if (n == 3000) run.NoteFigures({3.989, 2, 3040, 15});
 }
 
 void JudgeHistogram(Judging& judging, Histogram* answer) {
   JudgeOne(judging, answer, 4, 3000, 10);
   JudgeOne(judging, answer, 3, 2001, 200);
+  JudgeOne(judging, answer, 2, 1500, 256);
   JudgeOne(judging, answer, 1, 0, 3);
   JudgeOne(judging, answer, 2, 77, 1);
 }

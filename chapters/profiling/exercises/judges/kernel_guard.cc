@@ -35,7 +35,7 @@ void JudgeOne(Judging& judging, Axpy* answer, int n, float a, NumberKind kind,
   const bool last_is_as_before =
       n > 1 && y.end()[-1] == before[n - 1] && y.end()[-2] == expected[n - 2];
   run.ExpectRight(
-      y, expected, 1e-6,
+      y, expected, 1e-5,
       last_is_as_before
           ? "The last number is left as it was. Its index is n - 1."
       : !first
@@ -49,6 +49,11 @@ void JudgeOne(Judging& judging, Axpy* answer, int n, float a, NumberKind kind,
                               "nothing. Here they write what belongs to "
                               "somebody else, and nobody may notice for years.";
       });
+  run.ExpectShortThreads(
+      8,
+      "A GPU is fast because thousands of threads work. One number for each "
+      "thread, and no loop.");
+  if (n == 1000) run.NoteFigures({3.906, 3.906, 0, 3});
 }
 
 void JudgeGuard(Judging& judging, Axpy* answer) {

@@ -30,7 +30,7 @@ void JudgeOne(Judging& judging, Axpy* answer, int blocks, int threads, float a,
   run.Launch(answer, blocks, threads, a, x.data(), y.data());
   const std::vector<float> got(y.begin(), y.end());
   run.ExpectRight(
-      y, expected, 1e-6,
+      y, expected, 1e-5,
       AllClose(got, product, 1e-6)
           ? "y is added to, not replaced: a x, and what was there before."
       : !first
@@ -49,9 +49,14 @@ void JudgeOne(Judging& judging, Axpy* answer, int blocks, int threads, float a,
   run.ExpectBusyLanes(
       "A GPU is fast because thousands of threads work. One number for each "
       "thread, and no loop.");
+  run.ExpectShortThreads(
+      8,
+      "A GPU is fast because thousands of threads work. One number for each "
+      "thread, and no loop.");
   run.ExpectCoalesced(
       "Threads that are neighbours, i and i + 1 of one block, should use "
       "neighbours in memory: then a warp needs 4 sectors for 32 numbers.");
+  if (blocks == 6) run.NoteFigures({4, 4, 0, 3});
 }
 
 void JudgeMap(Judging& judging, Axpy* answer) {

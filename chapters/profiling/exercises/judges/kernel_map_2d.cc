@@ -44,11 +44,16 @@ void JudgeOne(Judging& judging, Scale* answer, int rows, int columns,
                      : "A row begins `columns` numbers behind the one before, "
                        "not `rows`.";
       });
+  run.ExpectShortThreads(
+      8,
+      "A GPU is fast because thousands of threads work. One number for each "
+      "thread, and no loop.");
   // Rows of other lengths begin within a sector.
   if (columns % 8 != 0) return;
   run.ExpectCoalesced(
       "threadIdx.x runs from thread to thread of a warp, and what lies side "
       "by side in memory is a row: so x is the column.");
+  run.NoteFigures({4, 4, 0, 2});
 }
 
 void JudgeScale(Judging& judging, Scale* answer) {

@@ -21,22 +21,26 @@ namespace {
 using Normalize = Tensor(const Tensor& x);
 
 // Rows of m numbers, those of a row of one sign, so that no sum is near 0.
-std::vector<float> RowsOfOneSign(std::int64_t count, int m) {
-  std::vector<float> numbers = RandomNumbers(count, 1);
+std::vector<float> RowsOfOneSign(std::int64_t count, int m, NumberKind kind) {
+  std::vector<float> numbers = RandomNumbers(count, 1, kind);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const float size = std::abs(numbers[i]) + 0.1f;
+    const float size = std::abs(numbers[i]);
     numbers[i] = i / m % 2 == 0 ? size : -size;
   }
   return numbers;
 }
 
-void JudgeOne(const Judging& judging, Normalize* answer, int n, int m) {
-  const std::vector<float> numbers = RowsOfOneSign(std::int64_t{n} * m, m);
-  const Tensor x = FromVector(numbers, {n, m}, TryGpu());
+void JudgeOne(const Judging& judging, Normalize* answer, int n, int m,
+              NumberKind kind) {
+  const std::vector<float> numbers =
+      RowsOfOneSign(std::int64_t{n} * m, m, kind);
+  LateTensors late({numbers}, {n, m}, Devices().back().device);
+  const Tensor& x = late[0];
   const std::string input = Say("%d rows of %d numbers", n, m);
   Requests asked;
   const Tensor y = answer(x);
   const int operations = asked.operations, reads = asked.reads + asked.waits;
+  late.Arrive();
   if (!y.defined() || y.shape() != x.shape()) {
     judging.Wrong(
         {input, "another shape", "the shape of x",
@@ -78,15 +82,19 @@ void JudgeOne(const Judging& judging, Normalize* answer, int n, int m) {
 }
 
 void JudgeNormalize(Judging& judging, Normalize* answer) {
-  JudgeOne(judging, answer, 7, 5);
-  JudgeOne(judging, answer, 3, 3);
-  JudgeOne(judging, answer, 1, 9);
-  JudgeOne(judging, answer, 200, 1);
-  JudgeOne(judging, answer, 0, 4);
+  JudgeOne(judging, answer, 7, 5, NumberKind::kMixed);
+  JudgeOne(judging, answer, 3, 3, NumberKind::kMixed);
+  JudgeOne(judging, answer, 1, 9, NumberKind::kMixed);
+  JudgeOne(judging, answer, 200, 1, NumberKind::kMixed);
+  JudgeOne(judging, answer, 0, 4, NumberKind::kMixed);
+  for (const NumberKind kind : kNumberKinds) {
+    JudgeOne(judging, answer, 6, 8, kind);
+  }
   if (!judging.timed()) return;
 
   const Device device = TryGpu();
-  const Tensor x = FromVector(RowsOfOneSign(1000 * 10, 10), {1000, 10}, device);
+  const Tensor x = FromVector(RowsOfOneSign(1000 * 10, 10, NumberKind::kMixed),
+                              {1000, 10}, device);
   const auto loop = [&] {
     const Tensor y = Zeros({1000, 10}, device);
     for (int i = 0; i < 1000; ++i) y[i] = x[i] / Sum(x[i]);

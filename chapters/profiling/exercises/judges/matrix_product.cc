@@ -105,7 +105,7 @@ void JudgeOne(const Judging& judging, Product* answer, int m, int k, int n,
          "An index is below 0, or too large for the last row or tile."});
   }
   for (int i = 0; i < m * n; ++i) {
-    double sum = 0, size = 1;
+    double sum = 0, size = 0;  // of the addends together
     for (int p = 0; p < k; ++p) {
       const double product = double{a[i / n * k + p]} * b[p * n + i % n];
       sum += product;

@@ -43,6 +43,10 @@ void JudgeOne(Judging& judging, Transpose* answer, int rows, int columns) {
                      "is left + y, its column top + x."
                    : "";
       });
+  run.ExpectShortThreads(
+      16,
+      "A GPU is fast because thousands of threads work. One number for each "
+      "thread, and no loop.");
   if (rows % 8 == 0 && columns % 8 == 0) {
     run.ExpectCoalesced(
         "Through shared memory a warp can read a row of the matrix, and write "
@@ -56,6 +60,7 @@ void JudgeOne(Judging& judging, Transpose* answer, int rows, int columns) {
                : "The words of a column still meet in a bank. A row that has "
                  "an odd number of words puts 32 of them into 32 banks.";
   });
+  if (rows == 64) run.NoteFigures({4, 4, 0, 4});
 }
 
 void JudgeTranspose(Judging& judging, Transpose* answer) {

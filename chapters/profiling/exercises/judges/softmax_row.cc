@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "common/base/console/language.h"
@@ -73,12 +74,23 @@ void JudgeOne(Judging& judging, SoftmaxRow* answer, int rows, int columns,
                      "largest, 0 for the sum."
                    : "";
       });
+  // For the largest, for the sum, and for the result.
+  const std::int64_t loads = run.GlobalAccesses(/*writes=*/false);
+  const auto enough = static_cast<std::int64_t>(4 * n);
+  if (loads > enough) {
+    run.Wrong(Say("the right values, with %d loads of global memory", loads),
+              Say("%d at most", enough),
+              "Each thread goes through the whole row. With a part for each "
+              "thread it is done 32 times as fast, and shuffles join the "
+              "parts.");
+  }
   if (columns % 32 == 0) {
     run.ExpectBusyLanes("Each of the 32 threads takes a part of the row.");
     run.ExpectCoalesced(
         "In each turn of the loop the 32 threads should take 32 numbers that "
         "lie side by side: i begins at the thread, and grows by 32.");
   }
+  if (columns == 128) run.NoteFigures({4, 4, 0, 16});
 }
 
 void JudgeSoftmax(Judging& judging, SoftmaxRow* answer) {

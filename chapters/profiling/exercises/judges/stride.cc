@@ -42,7 +42,7 @@ void JudgeOne(const Judging& judging, ColumnSums* answer, int rows, int columns,
   }
   const float* const got = sums.data();
   for (int j = 0; j < columns; ++j) {
-    double sum = 0, size = 1;
+    double sum = 0, size = 0;  // of the addends together
     for (int i = 0; i < rows; ++i) {
       sum += x[i * columns + j];
       if (std::isfinite(x[i * columns + j])) {

@@ -1,7 +1,9 @@
 // Judges two_faults: the numbers, and both faults.
 
+#include <cstdint>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/kernel_run.h"
@@ -48,10 +50,22 @@ void JudgeOne(Judging& judging, Blur* answer, int n, NumberKind kind) {
             return "";
         }
       });
+  run.ExpectShortThreads(
+      16,
+      "A GPU is fast because thousands of threads work. One number for each "
+      "thread, and no loop.");
+  const std::int64_t loads = run.GlobalAccesses(/*writes=*/false);
+  const std::int64_t enough = n + 2 * std::int64_t{blocks};
+  if (n == 128) run.NoteFigures({3, 4, 0, 8});
+  if (loads <= enough) return;
+  run.Wrong(Say("the right values, with %d loads of global memory", loads),
+            absl::StrCat(enough),
+            "A number is loaded once, into the block's shared memory, where "
+            "three threads use it.");
 }
 
 void JudgeBlur(Judging& judging, Blur* answer) {
-  for (const int n : {128, 200, 64, 1, 0}) {
+  for (const int n : {128, 200, 64, 65, 1, 0}) {
     JudgeOne(judging, answer, n, NumberKind::kMixed);
   }
   for (const NumberKind kind : kNumberKinds)

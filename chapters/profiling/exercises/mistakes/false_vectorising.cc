@@ -1,3 +1,6 @@
+#include <random>
+#include <vector>
+
 #include "common/exercise/exercise.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
@@ -61,6 +64,19 @@ Tensor Squares(int count, Device device) {
 }
 }  // namespace one_matrix
 
+namespace by_the_host {
+Tensor Squares(int count, Device device) {
+  static auto& generator = *new std::mt19937;
+  std::uniform_real_distribution<float> uniform(0, 0.999f);
+  std::vector<float> squares(count * 100);
+  for (float& square : squares) {
+    const float x = uniform(generator);
+    square = x * x;
+  }
+  return FromVector(squares, {count, 10, 10}, device);
+}
+}  // namespace by_the_host
+
 D2L_MISTAKE("false_vectorising", fills_rows, Squares, "The loop has moved");
 D2L_MISTAKE("false_vectorising", one_for_all, Squares, "is drawn anew");
 D2L_MISTAKE("false_vectorising", draws_twice, Squares, "product of two draws");
@@ -73,6 +89,7 @@ D2L_MISTAKE("false_vectorising", a_seed_in_each_call, Squares,
             "the same numbers again");
 D2L_MISTAKE("false_vectorising", one_matrix, Squares,
             "One matrix of 10 x 10 for each count");
+D2L_MISTAKE("false_vectorising", by_the_host, Squares, "The host has drawn");
 
 }  // namespace
 }  // namespace d2l

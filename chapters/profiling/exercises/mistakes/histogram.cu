@@ -87,6 +87,20 @@ __global__ void Histogram(int* counts, const int* x, int n, int bins) {
 }
 }  // namespace thread_for_each_bin
 
+namespace a_bin_for_each_thread {
+__global__ void Histogram(int* counts, const int* x, int n, int bins) {
+  __shared__ int mine[256];
+  const int t = threadIdx.x, threads = blockDim.x;
+  for (int bin = t; bin < 256; bin += threads) mine[bin] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * threads + t; i < n; i += gridDim.x * threads) {
+    atomicAdd(&mine[x[i]], 1);
+  }
+  __syncthreads();
+  if (t < bins) atomicAdd(&counts[t], mine[t]);
+}
+}  // namespace a_bin_for_each_thread
+
 D2L_MISTAKE("histogram", plain_addition, Histogram, "reads, adds and writes");
 D2L_MISTAKE("histogram", plain_addition_to_counts, Histogram,
             "Other blocks add");
@@ -96,6 +110,8 @@ D2L_MISTAKE("histogram", counts_in_global_memory, Histogram,
             "accesses of counts");
 D2L_MISTAKE("histogram", thread_for_each_bin, Histogram,
             "a thread for each bin");
+D2L_MISTAKE("histogram", a_bin_for_each_thread, Histogram,
+            "Each number is counted once, and");
 
 }  // namespace
 }  // namespace d2l

@@ -156,6 +156,18 @@ __global__ void SoftmaxRow(float* y, const float* x, int columns) {
 }
 }  // namespace warp_without_order
 
+namespace each_the_whole_row {
+__global__ void SoftmaxRow(float* y, const float* x, int columns) {
+  const float* const from = x + blockIdx.x * columns;
+  float largest = -INFINITY, sum = 0;
+  for (int i = 0; i < columns; ++i) largest = fmaxf(largest, from[i]);
+  for (int i = 0; i < columns; ++i) sum += expf(from[i] - largest);
+  for (int i = threadIdx.x; i < columns; i += 32) {
+    y[blockIdx.x * columns + i] = expf(from[i] - largest) / sum;
+  }
+}
+}  // namespace each_the_whole_row
+
 D2L_MISTAKE("softmax_row", no_maximum, SoftmaxRow, "overflows");
 D2L_MISTAKE("softmax_row", sum_in_one_lane, SoftmaxRow, "Only thread 0");
 D2L_MISTAKE("softmax_row", own_sum_only, SoftmaxRow, "of its own numbers");
@@ -166,6 +178,8 @@ D2L_MISTAKE("softmax_row", subtracts_the_first, SoftmaxRow,
 D2L_MISTAKE("softmax_row", warp_without_order, SoftmaxRow,
             "the same word of shared memory");
 D2L_MISTAKE("softmax_row", begins_with_0, SoftmaxRow, "may all be negative");
+D2L_MISTAKE("softmax_row", each_the_whole_row, SoftmaxRow,
+            "goes through the whole row");
 
 }  // namespace
 }  // namespace d2l

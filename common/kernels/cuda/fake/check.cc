@@ -52,6 +52,7 @@ class Checker final : public GridObserver {
     CheckReport report = internal::Named(std::exchange(found_, {}),
                                          std::exchange(requests_, {}));
     report.longest_thread = std::exchange(longest_thread_, 0);
+    report.atomics = std::exchange(atomics_, 0);
     return report;
   }
 
@@ -122,7 +123,10 @@ class Checker final : public GridObserver {
     if (repeated_) return;
     if (accesses_.size() <= thread_) accesses_.resize(thread_ + 1);
     longest_thread_ = std::max(longest_thread_, ++accesses_[thread_]);
-    if (atomic) order_.Atomic(thread_, address);
+    if (atomic) {
+      ++atomics_;
+      order_.Atomic(thread_, address);
+    }
     const Use use = UseAt(SiteOf(site), writes, atomic);
     const bool written =
         (shared ? shared_ : global_)
@@ -215,6 +219,7 @@ class Checker final : public GridObserver {
   int counted_blocks_ = 0;
   std::vector<std::int64_t> accesses_;  // of each thread of the block
   std::int64_t longest_thread_ = 0;
+  std::int64_t atomics_ = 0;
   bool repeated_ = false;
   internal::AllFindings found_;
   internal::AllRequests requests_;

@@ -134,6 +134,7 @@ struct CheckReport {
   std::vector<Requests> requests;
   // The most accesses of one thread, to shared and global memory.
   std::int64_t longest_thread = 0;
+  std::int64_t atomics = 0;  // of all threads, on shared and global memory
 };
 
 // Runs the grid and adds what it finds to the report.
