@@ -36,6 +36,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -44,7 +45,7 @@
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
-#include "common/base/files/sha256.h"
+#include "common/base/files/fnv1a.h"
 #include "common/base/timer.h"
 #include "common/data/loader.h"
 #include "common/device/device_table.h"
@@ -159,7 +160,7 @@ std::string HowToGoOn(const Training& t) {
 // Ends all processes if their parameters or momentum differ.
 void CheckParameters(Training& t) {
   if (!t.processes.several()) return;
-  Sha256 hash;
+  Fnv1a hash;
   const auto update = [&](const Tensor& x) {
     const auto values = ToVector<double>(To(x, DType::kFloat64));  // exact
     hash.Update({reinterpret_cast<const char*>(values.data()),
@@ -353,8 +354,10 @@ absl::Status Save(Training& t, const std::string& file) {
 absl::Status Resume(Training& t) {
   const std::string& file = t.options.resume;
   const std::string data = t.options.checkpoint->options["data"];
+  // Other versions have written another hash, which tells nothing here.
+  const bool has_hash = absl::StrContains(data, " fnv1a ");
   const absl::Status restored =
-      data != t.data.fingerprint
+      has_hash && data != t.data.fingerprint
           ? absl::InvalidArgumentError(
                 Say("it was trained on other images (%s) than %s (%s). Name "
                     "the same data with --data_dir or --images.",
