@@ -138,8 +138,8 @@ class Machines(DoctorTest):
             self.program("bazel", "echo bazel " + version)
             self.expect("Bazel %s (/usr/bin/bazel) ok" % version)
         self.program("pkg-config", 'case $2 in openblas) ;; *) exit 1 ;; esac')
-        self.expect("libraries libopenblas-dev pkg-config python3; Bazel ok "
-                    "downloads the others")
+        self.expect("libraries libopenblas-dev pkg-config python3; Bazel downloads the "
+                    "ok others")
         self.program("pkg-config", "exit 1")
         self.expect(apt_get("libopenblas-dev && bazel shutdown"), code=1)
 

@@ -40,6 +40,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "chapters/multi_gpu/memory_use.h"
 #include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
@@ -350,14 +351,19 @@ absl::Status Save(Training& t, const std::string& file) {
   return SaveCheckpoint(checkpoint, t.net.module(), sgd, UserPath(file));
 }
 
+// Older checkpoints have another hash, which tells nothing here, behind the
+// numbers of images.
+bool MayBeSameImages(absl::string_view saved, absl::string_view present) {
+  if (absl::StrContains(saved, " fnv1a ")) return saved == present;
+  return absl::StartsWith(saved, present.substr(0, present.find(',') + 1));
+}
+
 // Restores the network, the momentum and the batches' position.
 absl::Status Resume(Training& t) {
   const std::string& file = t.options.resume;
   const std::string data = t.options.checkpoint->options["data"];
-  // Other versions have written another hash, which tells nothing here.
-  const bool has_hash = absl::StrContains(data, " fnv1a ");
   const absl::Status restored =
-      has_hash && data != t.data.fingerprint
+      !MayBeSameImages(data, t.data.fingerprint)
           ? absl::InvalidArgumentError(
                 Say("it was trained on other images (%s) than %s (%s). Name "
                     "the same data with --data_dir or --images.",
