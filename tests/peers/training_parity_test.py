@@ -88,7 +88,9 @@ class TrainingParityTest(unittest.TestCase):
                 with self.assertRaises(RuntimeError) as refusal:
                     parity.run(BINARY, "lenet", saved)
                 command = str(refusal.exception).split("convert it:\n")[1]
-                subprocess.run(command, shell=True, check=True, timeout=300)
+                path = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
+                subprocess.run(command, shell=True, check=True, timeout=300,
+                               env={**os.environ, "PATH": path})
                 parity.run(BINARY, "lenet", saved + ".safetensors", save=ours)
                 for key, value in load_file(ours).items():
                     self.assertTrue(torch.equal(state[key], value), key)
