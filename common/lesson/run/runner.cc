@@ -302,7 +302,7 @@ Run MakeRun(Program program, const LessonOptions& options,
 // The lines below the last cell. seconds: of the run.
 void PrintSummary(const std::vector<LessonResult>& lessons, const Run& run,
                   const Failures& failures, double seconds) {
-  std::cout << "\n" << Rule();
+  std::cout << "\n" << (run.detail.text ? Rule() : "");
   if (run.program == Program::kCourse) std::cout << CourseText(lessons) << "\n";
   const std::string load =
       LoadText(lessons, CoresNeeded(), !ProcessTimes::Read().waited.empty());

@@ -94,7 +94,7 @@ TEST(Runner, FiguresAndVerdictsCanStandAlone) {
                          "1 cell, 2 claims: "});
   for (const char* text :
        {"A sample lesson", "Devices,", "A good cell", "A stream is given work",
-        "Predict:", "You learn:", "Code: --code"}) {
+        "Predict:", "You learn:", "Code: --code", "==="}) {
     EXPECT_THAT(r.output, Not(HasSubstr(text)));
   }
 }
