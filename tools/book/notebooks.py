@@ -86,7 +86,7 @@ if root:
     bazel("//:doctor")
     print({first!r})
 else:
-    call("sh", "-c", "cat built.txt; nvidia-smi --list-gpus || true")'''
+    call("sh", "-c", "cat built.txt; nvidia-smi --list-gpus 2> /dev/null || echo no GPU")'''
 
 WORDS = {
     "en": {
