@@ -28,7 +28,7 @@
 #include "common/base/console/format.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
-#include "common/base/files/sha256.h"
+#include "common/base/files/fnv1a.h"
 #include "common/base/mutex.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
@@ -342,14 +342,13 @@ TEST_F(ExamplesTest, Base) {
     Account().Add(1);
   }
   {
-    // Example of common/base/files/sha256.h
-    Sha256 hash;
-    hash.Update("ab");
-    hash.Update("c");
-    std::string text = hash.Hex();  // "ba7816bf…", 64 digits
+    // Example of common/base/files/fnv1a.h
+    Fnv1a hash;
+    hash.Update("foo");
+    hash.Update("bar");
+    std::string text = hash.Hex();  // "85944171f73967e8"
     // End of example
-    EXPECT_EQ(text.substr(0, 8), "ba7816bf");
-    EXPECT_EQ(text.size(), 64u);
+    EXPECT_EQ(text, "85944171f73967e8");
   }
   {
     // Example of common/base/console/text.h

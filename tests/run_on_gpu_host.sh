@@ -139,7 +139,8 @@ check_archs() {
 }
 
 make_pack() {
-  local out stage chapter library path flags=() bin
+  # Fewer libraries to carry, and no Open MPI: a part of it, libevent, needs glibc 2.36.
+  local out stage chapter library path flags=(--repo_env=D2L_STATIC_LIBS=1) bin
   local programs=(tests/all_tests tests/all_benchmarks common/device/cuda/exit_test_on_devices)
   out="$(realpath -m "$pack")"
   cd "$(dirname "$0")/.." || exit 2

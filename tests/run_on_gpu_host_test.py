@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests which programs run_on_gpu_host.sh runs, with fake programs in place of the packed ones."""
+"""Tests which programs run_on_gpu_host.sh packs and runs, with fake ones in their place."""
 import os
 import re
 import shutil
@@ -85,6 +85,62 @@ class RunnerTest(unittest.TestCase):
                          sorted(named))
         self.assertNotIn("--filter", second)
         self.assertNotIn("--rounds", second)
+
+
+# Debian's own programs stand for those that Bazel builds.
+BAZEL = """\
+#!/bin/sh
+echo "$*" >> "$0.log"
+if [ "$1" = info ]; then echo "${0%/*}/built"; fi
+"""
+
+
+class PackTest(unittest.TestCase):
+
+    def pack(self, folder, newest_glibc):
+        def write(name, text, mode=0o600):
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+            os.chmod(path, mode)
+
+        write("bazel", BAZEL, 0o700)
+        write("objdump", "#!/bin/sh\necho 'GLIBC_2.9 GLIBC_%s GLIBC_2.17'\n" % newest_glibc, 0o700)
+        write("chapters/chapters.bzl", 'CHAPTERS = {\n    "a": 1,\n}\n')
+        write("third_party/debian-packages.txt", "g++\nlibc6\n")
+        for name in ("LICENSE", "NOTICE", "tests/peers/a.py", "common/ops/print_golden.json"):
+            write(name, "")
+        shutil.copy(os.path.join(HERE, "run_on_gpu_host.sh"), os.path.join(folder, "tests"))
+        for name in ("tests/all_tests", "tests/all_benchmarks", "chapters/a/lesson",
+                     "common/device/cuda/exit_test_on_devices"):
+            path = os.path.join(folder, "built", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            shutil.copy(shutil.which("true"), path)
+        return subprocess.run(
+            ["tests/run_on_gpu_host.sh", "--pack=d2l.tar.xz", "--archs=none"], cwd=folder,
+            env=dict(os.environ, PATH=folder + ":" + os.environ["PATH"]), timeout=60,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def test_it_starts_on_ubuntu_22_04(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.pack(folder, "2.35")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertIn("needs GLIBC_2.35\n", done.stdout)
+            names = subprocess.run(["tar", "-tJf", "d2l.tar.xz"], cwd=folder, check=True,
+                                   stdout=subprocess.PIPE, text=True).stdout.split()
+            for name in ("run_on_gpu_host.sh", "bin/lesson_a", "built.txt", "licenses/NOTICE"):
+                self.assertIn("d2l/" + name, names)
+            with open(os.path.join(folder, "bazel.log")) as file:
+                self.assertIn("build --repo_env=D2L_STATIC_LIBS=1 //tests:all_tests", file.read())
+
+    def test_it_is_not_made_where_it_would_not_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.pack(folder, "2.36")
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("the pack needs GLIBC_2.36; Ubuntu 22.04, Colab and Kaggle have 2.35",
+                          done.stdout)
+            self.assertFalse(os.path.exists(os.path.join(folder, "d2l.tar.xz")))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """What MODULE.bazel takes from the system: the libraries that the registry does not
-have, and OpenSSL, which takes minutes to compile."""
+have, and OpenBLAS with its kernels for each processor."""
 
 load(":cuda_configure.bzl", "cuda_configure")
 load(":libraries.bzl", "system_libraries")
 load(":onnx_configure.bzl", "onnx_configure")
 
 def _system_impl(_ctx):
-    system_libraries(["openblas", "openmpi", "openssl"])
+    system_libraries(["openblas", "openmpi"])
     cuda_configure(name = "local_cuda")
     onnx_configure(name = "local_onnx")
 

@@ -44,7 +44,6 @@ _LIBRARIES = {
         # code refers to them as soon as the header declares them.
         ":mpi": "ompi-c -DOMPI_SKIP_MPICXX",
     }),
-    "openssl": ("libssl-dev", {":crypto": "libcrypto"}),
     "zlib": ("zlib1g-dev", {":zlib": "zlib"}),
 }
 

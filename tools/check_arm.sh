@@ -14,10 +14,6 @@ mkdir "$work/include"
 for library in absl gmock gtest hwy; do
   ln -s "/usr/include/$library" "$work/include/"
 done
-# OpenSSL's configuration is beside them, and is the same for all 64-bit processors.
-mkdir "$work/include/openssl"
-ln -s /usr/include/openssl/*.h "/usr/include/$(g++ -dumpmachine)"/openssl/*.h \
-  "$work/include/openssl/"
 googletest=/usr/src/googletest/googletest
 compile=(aarch64-linux-gnu-g++ -std=c++17 -ffp-contract=off -Wall -Wextra -Werror
   -I. -isystem "$work/include" -isystem "$googletest")

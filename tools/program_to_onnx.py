@@ -91,6 +91,9 @@ def read(path):
     tensors = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
+        if entry["dtype"] not in SAFETENSORS:
+            raise Wrong("the tensor \"%s\" is of the dtype %s; a program's are %s" % (
+                name, entry["dtype"], ", ".join(SAFETENSORS)))
         tensors[name] = np.frombuffer(data[8 + size:][begin:end], SAFETENSORS[
             entry["dtype"]]).reshape(entry["shape"])
     return program, tensors

@@ -194,19 +194,22 @@ TEST(ChromeTrace, WritesWhatIsKnownOfAnOperation) {
   const json host = SliceNamed(trace, "matmul", "front end");
   EXPECT_EQ(host.at("ts"), 1.234);
   EXPECT_EQ(host.at("dur"), 1.766);
-  EXPECT_EQ(host.at("cat"), "operation");
+  EXPECT_EQ(host.at("cat"), "cpu_op");
   const json device = SliceNamed(trace, "matmul", "cpu:1");
   EXPECT_EQ(device.at("ts"), 10.5);
   EXPECT_EQ(device.at("dur"), 79.507);
-  const json expected = {
-      {"shapes", "(2, 3), ()"}, {"dtypes", "float32, int64"},
-      {"line", "lesson.cc:40"}, {"requested_at", "net.cc:12"},
-      {"stream", "cpu:1/1"},    {"number", 17},
-      {"in_place", true},       {"allocated_bytes", 24},
-      {"host_us", 1.766},       {"queue_us", 7.5},
-      {"device_us", 79.507}};
-  EXPECT_EQ(device.at("args"), expected);
+  EXPECT_EQ(device.at("cat"), "kernel");
+  json expected = {{"shapes", "(2, 3), ()"},   {"dtypes", "float32, int64"},
+                   {"line", "lesson.cc:40"},   {"requested_at", "net.cc:12"},
+                   {"stream_name", "cpu:1/1"}, {"number", 17},
+                   {"in_place", true},         {"allocated_bytes", 24},
+                   {"host_us", 1.766},         {"queue_us", 7.5},
+                   {"device_us", 79.507},      {"correlation", 2}};
+  // Tools take what has a stream for work of a device.
   EXPECT_EQ(host.at("args"), expected);
+  expected["device"] = 1;
+  expected["stream"] = device.at("tid");
+  EXPECT_EQ(device.at("args"), expected);
   EXPECT_EQ(EventsOf(trace, "X").size(), 3u);
   EXPECT_EQ(SliceNamed(trace, "forward", "front end").at("dur"), 200);
 }
@@ -221,16 +224,46 @@ TEST(ChromeTrace, WritesAReasonWhereThereIsNoDeviceTime) {
   const auto args = [&](const char* name) {
     return SliceNamed(trace, name, "front end").at("args");
   };
-  EXPECT_THAT(args("failed").at("device"), HasSubstr("failed, or was skipped"));
-  EXPECT_THAT(args("unknown").at("device"), HasSubstr("not measured"));
-  EXPECT_THAT(args("reshape").at("device"), HasSubstr("launches nothing"));
-  EXPECT_FALSE(args("synchronize").contains("device"));
+  EXPECT_THAT(args("failed").at("no_device_time"),
+              HasSubstr("failed, or was skipped"));
+  EXPECT_THAT(args("unknown").at("no_device_time"), HasSubstr("not measured"));
+  EXPECT_THAT(args("reshape").at("no_device_time"),
+              HasSubstr("launches nothing"));
+  EXPECT_FALSE(args("synchronize").contains("no_device_time"));
   for (const json& slice : EventsOf(trace, "X")) {
     EXPECT_FALSE(slice.at("args").contains("device_us"));
     EXPECT_FALSE(slice.at("args").contains("queue_us"));
   }
   EXPECT_EQ(EventsOf(trace, "X").size(), 4u);
   EXPECT_TRUE(EventsOf(trace, "s").empty());
+}
+
+TEST(ChromeTrace, HasTheCategoriesOfPyTorch) {
+  ProfileBuilder builder(kTwoDevices);
+  builder.Begin(ProfiledKind::kRange, "step", 0);
+  builder.Operation("to", 10, 20, 0, 30, 40);
+  builder.Operation("tanh", 50, 60, 1, 70, 80);
+  builder.Add(ProfiledKind::kView, "view", 90, 100);
+  builder.Add(ProfiledKind::kRead, "item", 110, 120);
+  builder.Add(ProfiledKind::kWait, "synchronize", 130, 140);
+  builder.Add(ProfiledKind::kQueueFull, "queue full", 150, 160);
+  builder.End(200);
+  const json trace = Validated(ToChromeTrace(builder.Build()));
+  std::vector<std::string> categories;
+  std::map<std::int64_t, int> correlated;
+  for (const json& slice : EventsOf(trace, "X")) {
+    categories.push_back(absl::StrCat(slice.at("name").get<std::string>(), " ",
+                                      slice.at("cat").get<std::string>()));
+    const json& args = slice.at("args");
+    if (args.contains("correlation")) ++correlated[args.at("correlation")];
+    EXPECT_EQ(args.contains("stream"), slice.at("pid") != 1);
+  }
+  EXPECT_THAT(
+      categories,
+      ElementsAre("step user_annotation", "to cpu_op", "Memcpy (to) gpu_memcpy",
+                  "tanh cpu_op", "tanh kernel", "view cpu_op", "item cpu_op",
+                  "synchronize cuda_runtime", "queue full cuda_runtime"));
+  EXPECT_THAT(correlated, ElementsAre(std::pair(2, 2), std::pair(3, 2)));
 }
 
 TEST(ChromeTrace, SaysWhatBoundsAnOperation) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -204,10 +205,19 @@ const char* WhyNoDeviceTime(DeviceTime device_time) {
   return kReasons[static_cast<int>(device_time)];
 }
 
-const char* KindName(ProfiledKind kind) {
-  constexpr const char* kNames[] = {"operation", "view",       "read",
-                                    "wait",      "queue full", "range"};
-  return kNames[static_cast<int>(kind)];
+// PyTorch's category of a call, in the order of ProfiledKind: what waits is one
+// of the runtime's functions.
+const char* HostCategory(ProfiledKind kind) {
+  constexpr const char* kCategories[] = {"cpu_op",       "cpu_op",
+                                         "cpu_op",       "cuda_runtime",
+                                         "cuda_runtime", "user_annotation"};
+  return kCategories[static_cast<int>(kind)];
+}
+
+bool IsCopy(const ProfiledSpan& span) {
+  constexpr const char* kCopies[] = {"clone", "contiguous", "copy",
+                                     "from_vector", "to"};
+  return std::count(std::begin(kCopies), std::end(kCopies), span.name) > 0;
 }
 
 // The description of a device, or its name where there is none.
@@ -337,7 +347,7 @@ class Writer {
       args["requested_at"] = span.requested_at.ToString();
     }
     if (span.stream >= 0) {
-      args["stream"] = profile_.streams[span.stream].name;
+      args["stream_name"] = profile_.streams[span.stream].name;
       args["number"] = span.number;
     }
     if (span.allocated_bytes != 0) {
@@ -358,18 +368,19 @@ class Writer {
       }
     } else if (span.kind == ProfiledKind::kOperation ||
                span.kind == ProfiledKind::kView) {
-      args["device"] = WhyNoDeviceTime(span.device_time);
+      args["no_device_time"] = WhyNoDeviceTime(span.device_time);
     }
     return args;
   }
 
-  void WriteSlice(const ProfiledSpan& span, int process, int track,
-                  std::int64_t begin, std::int64_t end) {
+  void WriteSlice(const std::string& name, const char* category, Json args,
+                  int process, int track, std::int64_t begin,
+                  std::int64_t end) {
     Json slice = EventAt(begin, "X", process, track);
     slice["dur"] = Micros(end - begin);
-    slice["name"] = span.name;
-    slice["cat"] = KindName(span.kind);
-    slice["args"] = Arguments(span);
+    slice["name"] = name;
+    slice["cat"] = category;
+    slice["args"] = std::move(args);
     Write(slice);
   }
 
@@ -379,8 +390,8 @@ class Writer {
                   std::int64_t time) {
     Json arrow = EventAt(time, phase, process, track);
     arrow["id"] = id;
-    arrow["name"] = "launch";
-    arrow["cat"] = "launch";
+    arrow["name"] = "ac2g";
+    arrow["cat"] = "ac2g";
     if (*phase == 'f') arrow["bp"] = "e";
     Write(arrow);
   }
@@ -391,13 +402,23 @@ class Writer {
       if (!fit_.kept[i]) continue;
       const ProfiledSpan& span = profile_.spans[i];
       const int thread = ThreadTrack(span.thread);
-      WriteSlice(span, kFrontEnd, thread, span.host_begin, span.host_end);
-      if (!HasDeviceWork(span)) continue;
-      WriteArrow("s", i, kFrontEnd, thread, span.host_begin);
-      const int process = DeviceProcess(profile_.streams[span.stream].device);
+      const bool has_work = HasDeviceWork(span);
+      Json args = Arguments(span);
+      if (has_work) args["correlation"] = i + 1;
+      WriteSlice(span.name, HostCategory(span.kind), args, kFrontEnd, thread,
+                 span.host_begin, span.host_end);
+      if (!has_work) continue;
+      WriteArrow("s", i + 1, kFrontEnd, thread, span.host_begin);
+      const int device = profile_.streams[span.stream].device;
+      const int process = DeviceProcess(device);
       const int stream = StreamTrack(span.stream);
-      WriteSlice(span, process, stream, drawn[i].begin, drawn[i].end);
-      WriteArrow("f", i, process, stream, drawn[i].begin);
+      args["device"] = device;
+      args["stream"] = stream;
+      const bool copies = IsCopy(span);
+      WriteSlice(copies ? absl::StrCat("Memcpy (", span.name, ")") : span.name,
+                 copies ? "gpu_memcpy" : "kernel", std::move(args), process,
+                 stream, drawn[i].begin, drawn[i].end);
+      WriteArrow("f", i + 1, process, stream, drawn[i].begin);
     }
   }
 

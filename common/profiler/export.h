@@ -3,16 +3,20 @@
 //   absl::Status written = WriteChromeTrace(profile, "trace.json");
 //
 // The trace is a file that Perfetto (https://ui.perfetto.dev) and
-// chrome://tracing open: the Trace Event Format, a JSON object. It contains:
+// chrome://tracing open: the Trace Event Format, a JSON object. Its categories
+// and the arguments `correlation`, `stream` and `device` are those of PyTorch's
+// profiler, so that tools for its traces, such as Holistic Trace Analysis, read
+// this one. It contains:
 //   - a process for the front end, with a track for each of its threads, and
 //     one for each device, with a track for each stream;
 //   - for each span a slice on its thread; for each operation whose time on the
 //     device was measured also a slice on its stream, and an arrow from the one
-//     to the other. Their arguments: the input's shapes and dtypes, the source
-//     line, the number in the stream, host_us, queue_us and device_us, and the
+//     to the other; a copy is called "Memcpy (to)" on its stream. Arguments:
+//     the input's shapes and dtypes, the source line, the number in the stream,
+//     host_us, queue_us and device_us, and the
 //     cost: flop and bytes and, with ProfilerOptions::with_bounds, the kind of
 //     its bound and the bound's time (bound_us). If there is no device time,
-//     the argument `device` says why;
+//     the argument no_device_time says why;
 //   - counters of the memory of each device, pinned memory apart;
 //   - in otherData, which chrome://tracing shows as metadata: the devices, the
 //     notes of the profile, and what was cut.

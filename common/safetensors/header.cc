@@ -30,10 +30,13 @@ constexpr const char* kMetadata = "__metadata__";
 constexpr struct {
   const char* code;
   DType dtype;
-} kDTypes[] = {{"F32", DType::kFloat32},
-               {"F64", DType::kFloat64},
-               {"I64", DType::kInt64},
-               {"U8", DType::kUInt8}};
+  Encoding encoding;
+} kDTypes[] = {{"F32", DType::kFloat32, Encoding::kOfDType},
+               {"F64", DType::kFloat64, Encoding::kOfDType},
+               {"BF16", DType::kFloat32, Encoding::kBFloat16},
+               {"F16", DType::kFloat32, Encoding::kFloat16},
+               {"I64", DType::kInt64, Encoding::kOfDType},
+               {"U8", DType::kUInt8, Encoding::kOfDType}};
 
 // Fills in a header from the parser's events, and throws FormatError at the
 // first thing that the format does not have. A parsed document would be slower:
@@ -74,9 +77,12 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
                      [&](const auto& row) { return text == row.code; });
     if (found == std::end(kDTypes)) {
       RefuseValue(absl::StrFormat(
-          "the dtype %s; F32, F64, I64 and U8 can be read", QuotedText(text)));
+          "the dtype %s; F32, F64, BF16, F16, I64 and U8 can be read. Convert "
+          "it in Python before it is saved: .float(), .long()",
+          QuotedText(text)));
     }
     header_->entries.back().dtype = found->dtype;
+    header_->entries.back().encoding = found->encoding;
     return true;
   }
   bool binary(Json::binary_t&) override { RefuseValue("binary data"); }
@@ -156,7 +162,7 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
 };
 
 std::uint64_t NumBytes(const Entry& entry) {
-  const auto size = static_cast<std::int64_t>(DTypeSize(entry.dtype));
+  const auto size = static_cast<std::int64_t>(entry.element_bytes());
   try {
     return CheckedNumel("shape", entry.shape, size) * size;
   } catch (const std::invalid_argument& error) {
@@ -211,7 +217,9 @@ std::string HeaderToJson(const Header& header) {
       }
       const char* code = "";
       for (const auto& row : kDTypes) {
-        if (row.dtype == entry.dtype) code = row.code;
+        if (row.dtype == entry.dtype && row.encoding == entry.encoding) {
+          code = row.code;
+        }
       }
       members.push_back(absl::StrFormat(
           R"(%s:{"dtype":"%s","shape":[%s],"data_offsets":[%d,%d]})",

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "common/base/console/text.h"
@@ -36,6 +39,27 @@ std::string_view BytesOf(const std::vector<T>& values) {
           values.size() * sizeof(T)};
 }
 
+// The value of a 16-bit float. A NaN keeps its sign and its payload.
+float FloatOfHalf(std::uint16_t bits, Encoding encoding) {
+  const std::uint32_t sign = (bits & 0x8000u) << 16;
+  std::uint32_t wide = std::uint32_t{bits} << 16;  // of kBFloat16
+  if (encoding == Encoding::kFloat16) {
+    constexpr std::uint32_t kSubnormal = 0x400, kInfinite = 0x7c00;
+    const std::uint32_t magnitude = bits & 0x7fffu;
+    if (magnitude < kSubnormal) {
+      const float value = static_cast<float>(magnitude) * 0x1p-24f;
+      return sign != 0 ? -value : value;
+    }
+    // The exponent has 3 bits more, and that of 1 is 127 instead of 15.
+    // Infinity's and NaN's goes from 31 to 255.
+    const std::uint32_t shift = magnitude < kInfinite ? 127 - 15 : 255 - 31;
+    wide = sign | ((magnitude << 13) + (shift << 23));
+  }
+  float value;
+  std::memcpy(&value, &wide, sizeof(value));
+  return value;
+}
+
 // The bytes that are read, or copied from a GPU, at a time: they stay in the
 // caches, and the device copies one piece while the next one is read.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
@@ -45,6 +69,7 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 Header HeaderOf(const NamedTensors& tensors, const Metadata& metadata) {
   Header header;
   header.metadata = metadata;
+  header.metadata.emplace("format", "pt");  // unless there is one
   for (const auto& [name, tensor] : tensors) {
     header.entries.push_back({name, tensor.dtype(), tensor.shape(), 0, 0});
   }
@@ -81,6 +106,14 @@ bool ForPieces(const Tensor& x, const F& write) {
   }
   return true;
 }
+
+// Saves what torch.save wrote in its first argument to the second one. Tensors
+// that share memory, or are not contiguous, are refused by save_file.
+constexpr const char* kConvertTorchSave =
+    "  python3 -c 'import sys, torch; from safetensors.torch import save_file; "
+    "state = torch.load(sys.argv[1], \"cpu\", weights_only=True); "
+    "save_file({name: x.contiguous().clone() for name, x in state.items()}, "
+    "sys.argv[2])'";
 
 absl::Status NoSafetensors(const std::string& path, std::string_view what) {
   return absl::InvalidArgumentError(absl::StrFormat(
@@ -163,6 +196,13 @@ void Reader::ReadHeader() {
     std::string first(std::min<std::uint64_t>(file_size, 32), '\0');
     ReadBytes(first.data(), 0, first.size());
     const absl::string_view kind = KindOfFile(first);
+    if (absl::StrContains(kind, "torch.save")) {
+      const std::string file = PrintableText(path_);
+      Refuse(
+          "it is %s. If it holds a state dict, convert it:\n%s \"%s\" "
+          "\"%s.safetensors\"",
+          kind, kConvertTorchSave, file, file);
+    }
     if (!kind.empty()) Refuse("it is %s", kind);
     Refuse("a header of %d bytes is announced; %d is the most", size, most);
   }
@@ -199,6 +239,7 @@ void Reader::ReadTensor(const Entry& entry, const Tensor& target) {
   }
   const auto at = SourceLocation::Current();
   const auto element = static_cast<std::int64_t>(DTypeSize(entry.dtype));
+  const auto element_in_file = static_cast<std::int64_t>(entry.element_bytes());
   const std::int64_t step = static_cast<std::int64_t>(kPiece) / element;
   if (target.numel() > step) {
     // Memory whose writer failed must be written as a whole.
@@ -209,11 +250,23 @@ void Reader::ReadTensor(const Entry& entry, const Tensor& target) {
     }
   }
   const Tensor flat = View(target, {target.numel()});
+  std::vector<std::uint16_t> halves;
   for (std::int64_t i = 0; i < target.numel(); i += step) {
     const std::int64_t n = std::min(step, target.numel() - i);
     StorageRef piece =
         PinnedMemory(target.device()).AllocatePinned(n * element);
-    ReadBytes(piece->data(), data_at_ + entry.begin + i * element, n * element);
+    const std::uint64_t begin = data_at_ + entry.begin + i * element_in_file;
+    if (entry.encoding == Encoding::kOfDType) {
+      ReadBytes(piece->data(), begin, n * element);
+    } else {
+      halves.resize(n);
+      ReadBytes(halves.data(), begin, n * element_in_file);
+      std::transform(halves.begin(), halves.end(),
+                     static_cast<float*>(piece->data()),
+                     [&](std::uint16_t half) {
+                       return FloatOfHalf(half, entry.encoding);
+                     });
+    }
     const FromVectorPrimitive copy({{n}, entry.dtype, target.device()},
                                    std::move(piece));
     ApplyInPlace(copy, {}, Slice(flat, 0, i, i + n), at);

@@ -9,6 +9,9 @@
 // A file is the length of its header (8 bytes), the header (JSON: the dtype,
 // shape and place of each tensor, and strings of any kind under
 // "__metadata__"), and the tensors' bytes, row by row, nothing between them.
+// The 16-bit floats BF16 and F16 are read as float32, which has all their
+// values. Saved metadata has "format": "pt" unless it has a "format": Python
+// programs that read weights of PyTorch ask for it.
 //
 // Saving waits for the tensors, on any device. A tensor that is not contiguous
 // is saved as a contiguous one, and memory shared by two tensors is saved
@@ -66,13 +69,21 @@ absl::Status Write(const NamedTensors& tensors, AtomicFile& file,
 absl::StatusOr<File> LoadFile(const std::string& path,
                               Device device = Device());
 
+// How the elements of a file's tensor stand in it.
+enum class Encoding : std::uint8_t { kOfDType, kBFloat16, kFloat16 };
+
 // A tensor of a file.
 struct Entry {
   std::string name;
-  DType dtype = DType::kFloat32;
+  DType dtype = DType::kFloat32;  // in memory
   Shape shape;
   std::uint64_t begin = 0;  // in the data
   std::uint64_t end = 0;
+  Encoding encoding = Encoding::kOfDType;
+
+  std::size_t element_bytes() const {
+    return encoding == Encoding::kOfDType ? DTypeSize(dtype) : 2;
+  }
 };
 struct Header {
   std::vector<Entry> entries;  // in the order of the data

@@ -3,12 +3,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,7 +29,9 @@
 namespace d2l::safetensors {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
@@ -90,12 +94,14 @@ TEST(SafetensorsTest, LoadsWhatItSaved) {
   for (const Device device : AllDevices()) {
     const NamedTensors tensors = Examples(device);
     const Metadata metadata = {{"made by", "\"a\"\n"}, {"", ""}};
+    Metadata saved_metadata = metadata;
+    saved_metadata["format"] = "pt";
     ASSERT_TRUE(SaveFile(tensors, path, metadata).ok());
     for (const Device to : AllDevices()) {
       const absl::StatusOr<File> file = LoadFile(path, to);
       ASSERT_TRUE(file.ok()) << file.status();
       ExpectSame(tensors, file->tensors);
-      EXPECT_EQ(file->metadata, metadata);
+      EXPECT_EQ(file->metadata, saved_metadata);
       for (const auto& [name, tensor] : file->tensors) {
         EXPECT_EQ(tensor.device(), to) << name;
         EXPECT_TRUE(tensor.is_contiguous()) << name;
@@ -141,7 +147,7 @@ TEST(SafetensorsTest, TheFormatIsThePublishedOne) {
                        path, {{"k", "v"}})
                   .ok());
   std::string header =
-      R"({"__metadata__":{"k":"v"},)"
+      R"({"__metadata__":{"format":"pt","k":"v"},)"
       R"("d":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},)"
       R"("w":{"dtype":"F32","shape":[1,2],"data_offsets":[8,16]},)"
       R"("v":{"dtype":"U8","shape":[],"data_offsets":[16,17]}})";
@@ -150,6 +156,76 @@ TEST(SafetensorsTest, TheFormatIsThePublishedOne) {
             FileOf(header, std::string_view("\0\0\0\0\0\0\xe0\x3f"
                                             "\0\0\x80\x3f\0\0\0\x40\3",
                                             17)));
+}
+
+// The header of one tensor, with something else in it.
+std::string One(const std::string& dtype, const std::string& shape,
+                const std::string& offsets) {
+  return absl::StrCat("{\"w\":{\"dtype\":", dtype, ",\"shape\":", shape,
+                      ",\"data_offsets\":", offsets, "}}");
+}
+
+TEST(SafetensorsTest, KeepsAFormatThatIsGiven) {
+  const std::string path = TempPath("given");
+  ASSERT_TRUE(SaveFile({}, path, {{"format", "np"}}).ok());
+  EXPECT_EQ(LoadFile(path)->metadata, (Metadata{{"format", "np"}}));
+}
+
+// The value of the bits of a float with this many bits of mantissa, and with an
+// exponent that is this for 1.
+double ValueOf(int bits, int mantissa_bits, int exponent_of_one) {
+  const int sign = (bits & 0x8000) != 0 ? -1 : 1;
+  const int exponent = (bits & 0x7fff) >> mantissa_bits;
+  const int mantissa = bits & ((1 << mantissa_bits) - 1);
+  if (exponent == 2 * exponent_of_one + 1) {
+    return mantissa == 0 ? sign * HUGE_VAL : std::nan("");
+  }
+  const bool is_normal = exponent > 0;
+  return sign *
+         std::ldexp(mantissa + (is_normal ? 1 << mantissa_bits : 0),
+                    std::max(exponent, 1) - exponent_of_one - mantissa_bits);
+}
+
+// All of them: subnormal, infinite, NaN. Sixteen times, which is more than a
+// piece of a read, and not a multiple of it.
+TEST(SafetensorsTest, ReadsSixteenBitFloats) {
+  const std::string path = TempPath("halves");
+  constexpr int kCount = 0x10000 * 16 + 1;
+  std::vector<std::uint16_t> halves(kCount);
+  std::iota(halves.begin(), halves.end(), std::uint16_t{0});
+  const std::string bytes(reinterpret_cast<const char*>(halves.data()),
+                          halves.size() * 2);
+  const struct {
+    const char* code;
+    int mantissa_bits, exponent_of_one;
+  } kKinds[] = {{"BF16", 7, 127}, {"F16", 10, 15}};
+  for (const auto& [code, mantissa_bits, exponent_of_one] : kKinds) {
+    WriteFile(path, FileOf(One(absl::StrCat("\"", code, "\""),
+                               absl::StrCat("[", kCount, "]"),
+                               absl::StrCat("[0,", 2 * kCount, "]")),
+                           bytes));
+    for (const Device device : AllDevices()) {
+      const absl::StatusOr<File> file = LoadFile(path, device);
+      ASSERT_TRUE(file.ok()) << file.status();
+      const std::vector<float> read = ToVector<float>(file->tensors.at("w"));
+      ASSERT_EQ(read.size(), halves.size());
+      for (int i = 0; i < kCount; ++i) {
+        const double wanted =
+            ValueOf(halves[i], mantissa_bits, exponent_of_one);
+        ASSERT_EQ(std::isnan(read[i]), std::isnan(wanted)) << halves[i];
+        ASSERT_EQ(std::signbit(read[i]), (halves[i] & 0x8000) != 0);
+        if (!std::isnan(wanted)) {
+          ASSERT_EQ(read[i], wanted) << code << " " << halves[i];
+        }
+      }
+      // Into memory of another dtype.
+      const Tensor wide = Empty({kCount}, device, DType::kFloat64);
+      absl::StatusOr<Reader> reader = Reader::Open(path);
+      ASSERT_TRUE(reader->ReadInto({{"w", wide}}).ok());
+      EXPECT_EQ(ToVector<double>(wide)[0x3c01], read[0x3c01]);
+    }
+  }
+  std::filesystem::remove(path);
 }
 
 TEST(SafetensorsTest, TensorsMayStandInAnyOrder) {
@@ -168,13 +244,6 @@ TEST(SafetensorsTest, TensorsMayStandInAnyOrder) {
   EXPECT_EQ(file->tensors.at("z").numel(), 0);
 }
 
-// The header of one tensor, with something else in it.
-std::string One(const std::string& dtype, const std::string& shape,
-                const std::string& offsets) {
-  return absl::StrCat("{\"w\":{\"dtype\":", dtype, ",\"shape\":", shape,
-                      ",\"data_offsets\":", offsets, "}}");
-}
-
 TEST(SafetensorsTest, SaysWhatIsWrong) {
   const std::string good = One("\"U8\"", "[2]", "[0,2]");
   ASSERT_EQ(ErrorOf(FileOf(good, "ab")), "none");
@@ -182,7 +251,10 @@ TEST(SafetensorsTest, SaysWhatIsWrong) {
     std::string header;
     const char* error;
   } kCases[] = {
-      {One("\"BF16\"", "[1]", "[0,2]"), "the dtype \"BF16\"; F32, F64, I64 "},
+      {One("\"I16\"", "[1]", "[0,2]"),
+       "the dtype \"I16\"; F32, F64, BF16, F16, I64 and U8 can be read. "
+       "Convert"},
+      {One("\"BF16\"", "[2]", "[0,2]"), "from 0 to 2; wanted are 4 from 0 on"},
       {One("\"u8\"", "[2]", "[0,2]"), "the dtype \"u8\""},
       {One("3", "[2]", "[0,2]"), "the number 3 in \"w\""},
       {One("\"U8\"", "[2]", "[0,1]"), "from 0 to 1; wanted are 2 from 0 on"},
@@ -244,8 +316,13 @@ TEST(SafetensorsTest, SaysWhatIsWrong) {
   EXPECT_THAT(ErrorOf("ab"), HasSubstr("it has less than 8 bytes"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("it has less than 8 bytes"));
   EXPECT_THAT(ErrorOf("\n<!DOCTYPE html><html>"), HasSubstr("a web page"));
-  EXPECT_THAT(ErrorOf(std::string("PK\3\4\0\0\0\0\0\0", 10)),
-              HasSubstr("it is a ZIP archive, as a .pt file of torch.save is"));
+  EXPECT_THAT(
+      ErrorOf(std::string("PK\3\4\0\0\0\0\0\0", 10)),
+      AllOf(HasSubstr("it is a ZIP archive, as a .pt file of torch.save"),
+            HasSubstr("state dict, convert it:\n  python3 -c 'import"),
+            HasSubstr(".safetensors\"")));
+  EXPECT_THAT(ErrorOf("\x1f\x8b\x08 and more"),
+              AllOf(HasSubstr("gzip data"), Not(HasSubstr("python3"))));
   EXPECT_THAT(ErrorOf("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
               HasSubstr("a header of 18446744073709551615 bytes is announced; "
                         "2 is the most"));
@@ -405,7 +482,8 @@ TEST(SafetensorsTest, NoTensorsAreAFile) {
   const absl::StatusOr<File> file = LoadFile(path);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->tensors.empty());
-  EXPECT_THAT(file->metadata, UnorderedElementsAre(Pair("a", "b")));
+  EXPECT_THAT(file->metadata,
+              UnorderedElementsAre(Pair("a", "b"), Pair("format", "pt")));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Trains beside PyTorch, and exchanges state dicts with it, if it is installed."""
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -62,6 +63,37 @@ class TrainingParityTest(unittest.TestCase):
                     other.load_state_dict(load_file(ours), strict=True)
                 for key, value in net.state_dict().items():
                     self.assertTrue(torch.equal(other.state_dict()[key], value), key)
+
+    def test_sixteen_bit_floats(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            # Any bits: subnormal, infinite, NaN.
+            state = {key: torch.randint(-2**15, 2**15, value.shape).short().view(dtype)
+                     for key, value in parity.make("lenet", torch.float32).state_dict().items()}
+            with tempfile.TemporaryDirectory() as folder:
+                theirs, ours = (os.path.join(folder, name) for name in ("theirs", "ours"))
+                save_file(state, theirs)
+                parity.run(BINARY, "lenet", theirs, save=ours)
+                read = load_file(ours)
+            for key, value in state.items():
+                torch.testing.assert_close(read[key], value.float(), rtol=0, atol=0,
+                                           equal_nan=True)
+                self.assertTrue(torch.equal(read[key].signbit(), value.signbit()), key)
+
+    def test_the_line_that_converts_what_torch_saves(self):
+        state = parity.make("lenet", torch.float32).state_dict()
+        with tempfile.TemporaryDirectory() as folder:
+            for name, zipped in (("new.pt", True), ("old.pt", False)):
+                saved, ours = (os.path.join(folder, file) for file in (name, "ours"))
+                torch.save(state, saved, _use_new_zipfile_serialization=zipped)
+                with self.assertRaises(RuntimeError) as refusal:
+                    parity.run(BINARY, "lenet", saved)
+                command = str(refusal.exception).split("convert it:\n")[1]
+                path = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
+                subprocess.run(command, shell=True, check=True, timeout=300,
+                               env={**os.environ, "PATH": path})
+                parity.run(BINARY, "lenet", saved + ".safetensors", save=ours)
+                for key, value in load_file(ours).items():
+                    self.assertTrue(torch.equal(state[key], value), key)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
   bazel run //:notebooks -- --out=DIR     relative to the directory in which you typed it
 
 A notebook has the text of a lesson and the course's Python to read; its cells of code run the
-lesson's cells in C++. They run in the checkout, with Bazel.
+lesson's cells in C++. They run in a checkout, with Bazel, or beside a pack for GPU servers
+(tests/run_on_gpu_host.sh), without it.
 """
 import argparse
 import json
@@ -20,62 +21,93 @@ LANGUAGES = ("en", "zh")
 
 # The first cell. A cell of the lesson that fails ends in an exception, so "Run all" stops
 # there; an answer that is wrong does not.
-SETUP = '''import pathlib, subprocess, sys, tempfile
+SETUP = '''import glob, os, pathlib, subprocess, sys, tempfile
 from IPython.core.magic import register_cell_magic
 from IPython.display import SVG, display
 
+drawings = pathlib.Path(tempfile.mkdtemp())
 started_in = pathlib.Path.cwd()
-root = next((d for d in [started_in, *started_in.parents] if (d / "MODULE.bazel").exists()), None)
-if root is None:
-    raise SystemExit({lost!r})
+around = [started_in, *started_in.parents]
+lesson = "bin/lesson_{name}"
+root = next((d for d in around if (d / "MODULE.bazel").exists()), None)
+pack = next((d for d in [started_in / "d2l", *around] if (d / lesson).exists()), None)
+if not root and not pack:
+    # What was uploaded: to Colab's folder, or to Kaggle as a data set.
+    packed = [*started_in.glob("d2l*.tar.xz"), *pathlib.Path("/kaggle/input").rglob("d2l*.tar.xz")]
+    if not packed:
+        raise SystemExit({lost!r})
+    subprocess.run(["tar", "-xJf", packed[0]], cwd=started_in, check=True)
+    pack = started_in / "d2l"
+# PyTorch's cuBLAS serves the pack, too.
+libraries = [f"{{pack}}/lib", *(d for p in sys.path for d in glob.glob(p + "/nvidia/**/lib",
+                                                                   recursive=True))]
+environment = {{**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}} if not root else None
 
+def call(*command):
+    with subprocess.Popen(command, cwd=root or pack, env=environment, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT) as process:
+        for line in process.stdout:
+            if str(drawings) not in line:
+                print(line, end="")
+    return process.returncode
 
 def bazel(*arguments):
-    done = subprocess.run(["bazel", "run", "--ui_event_filters=-info,-stdout,-stderr",
-                           "--noshow_progress", *arguments], cwd=root, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
-    print(done.stdout)
-    return done.returncode
-
+    return call("bazel", "run", "--ui_event_filters=-info,-stdout,-stderr", "--noshow_progress",
+                *arguments)
 
 def run(cell):
-    with tempfile.TemporaryDirectory() as folder:
-        code = bazel("//chapters/{name}:lesson", "--", "--cell=" + cell, "--no_predict",
-                     "--lang={lang}", "--svg=" + folder)
-        for file in sorted(pathlib.Path(folder).rglob("*.svg")):
-            display(SVG(file.read_text(encoding="utf-8")))
+    arguments = ["--cell=" + cell, "--no_text", "--lang={lang}", f"--svg={{drawings}}", *flags]
+    code = (bazel("//chapters/{name}:lesson", "--", *arguments) if root
+            else call(pack / lesson, *arguments))
+    for file in sorted(drawings.rglob("*.svg")):
+        display(SVG(file.read_text(encoding="utf-8")))
+        file.unlink()
     if code:
         raise RuntimeError(f"{{cell}}: exit code {{code}}")
 
-
 def judge(exercise):
-    bazel("//:exercises", "--", exercise, "--lang={lang}")
-
+    if root:
+        bazel("//:exercises", "--", exercise, "--lang={lang}")
+    else:
+        print({unjudged!r})
 
 @register_cell_magic
 def answer(path, text):
     """Writes an answer to its file. The unchanged exercise overwrites no earlier answer."""
     unchanged = subprocess.run(["git", "show", "HEAD:" + path], cwd=root, text=True,
-                           capture_output=True).stdout
+                           capture_output=True).stdout if root else text
     if text.strip() == unchanged.strip():
         print({kept!r})
     else:
         (root / path).write_text(text, encoding="utf-8")
 
-
-bazel("//:doctor")'''
+if root:
+    bazel("//:doctor")
+    print({first!r})
+else:
+    call("sh", "-c", "cat built.txt; nvidia-smi --list-gpus 2> /dev/null || echo no GPU")'''
 
 WORDS = {
     "en": {
-        "lost": "This notebook runs in a checkout of the course, and none is around the folder "
-                "that it was started in. Clone the course, and start Jupyter in its folder.",
+        "flags": 'of the lesson, such as "--size=small", "--devices=cpu:0,cpu:1", "--verbose"',
+        "lost": "This notebook runs in a checkout of the course or beside a pack of it, and there "
+                "is none around the folder that it was started in. Clone the course, and start "
+                "Jupyter in its folder. On Colab and Kaggle, upload a pack, d2l.tar.xz, which "
+                "tests/run_on_gpu_host.sh --pack=d2l.tar.xz makes in a checkout.",
         "kept": "Nothing is written: change the function first.",
+        "unjudged": "Exercises are judged in a checkout: a pack has no compiler.",
+        "first": "The first cell that runs compiles the lesson, which takes minutes.",
         "exercises": "Exercises", "hint": "For hints: `bazel run //:exercises -- {} --hint`",
     },
     "zh": {
-        "lost": "本笔记本要在课程的代码仓库中运行，而启动目录不在仓库中。请先克隆仓库，再在其目录中启动Jupyter。",
+        "flags": '课程程序的参数，例如"--size=small"、"--devices=cpu:0,cpu:1"、"--verbose"',
+        "lost": "本笔记本要在课程的代码仓库中运行，或者放在程序包旁边，而启动目录附近两者都没有。请先克隆仓库，"
+                "再在其目录中启动Jupyter。在Colab和Kaggle上，请上传程序包d2l.tar.xz，"
+                "在仓库中用tests/run_on_gpu_host.sh --pack=d2l.tar.xz制作。",
         "kept": "没有写入：请先修改函数。",
+        "unjudged": "练习要在代码仓库中评判：程序包里没有编译器。",
+        "first": "第一个运行的单元会先编译课程程序，需要几分钟。",
         "exercises": "练习", "hint": "查看提示：`bazel run //:exercises -- {} --hint --lang=zh`",
     },
 }
@@ -85,16 +117,16 @@ def markdown(text):
     return {"cell_type": "markdown", "metadata": {}, "source": text}
 
 
-def code(text):
-    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [],
+def code(text, **metadata):
+    return {"cell_type": "code", "execution_count": None, "metadata": metadata, "outputs": [],
             "source": text}
 
 
-def labelled(section):
-    """The parts of a section as Markdown, each with its label."""
+def labelled(section, parts):
+    """Parts of a section as Markdown, each with its label. Which choice is right is left out."""
     colon = "：" if any(ord(c) > 0x2e80 for c in section.title) else ":"
-    return "\n\n".join(f"**{label}{colon}** {text}" if label else text
-                       for label, text in section.parts.items() if text)
+    return re.sub(r"(?m)^- \[x\] ", "- ", "\n\n".join(
+        f"**{label}{colon}** {text}" if label else text for label, text in parts if text))
 
 
 def notebook(root, name, lang):
@@ -106,15 +138,22 @@ def notebook(root, name, lang):
     with open(os.path.join(folder, "lesson.md"), encoding="utf-8") as file:
         english = course_texts.sections(file.read())
     head = course_texts.head(text)
-    cells = [markdown(f"# {head.title}\n\n{labelled(head)}"),
-             code(SETUP.format(name=name, lang=lang, lost=words["lost"], kept=words["kept"]))]
+    # JupyterLab and Colab fold the code of the first cell.
+    cells = [markdown(f"# {head.title}\n\n{labelled(head, head.parts.items())}"),
+             code(SETUP.format(name=name, lang=lang, **words), cellView="form",
+                  jupyter={"source_hidden": True}),
+             code(f"flags = []  # {words['flags']}")]
     translated = course_texts.sections(text)
     for key, original in english.items():
         section = translated.get(key, original)
-        text = labelled(section)
+        *before, learnt = section.parts.items()
+        text = labelled(section, before)
         if "```" not in text:  # a translation leaves the course's Python and its output out
-            text = "\n\n".join([text, *re.findall(r"(?ms)^```.*?^```$", labelled(original))])
-        cells += [markdown(f"## {section.title}\n\n{text}"), code(f'run("{key}")')]
+            idea, *question = before
+            python = re.findall(r"(?ms)^```.*?^```$", original.parts[""])
+            text = labelled(section, [("", "\n\n".join([idea[1], *python])), *question])
+        cells += [markdown(f"## {section.title}\n\n{text}"), code(f'run("{key}")'),
+                  markdown(labelled(section, [learnt]))]
     exercises = course_texts.exercises(folder, lang)
     if exercises:
         cells.append(markdown(f"## {words['exercises']}"))

@@ -8,14 +8,13 @@ BAZEL = "/usr/local/bin/bazel"
 BAZEL_7 = "https://github.com/bazelbuild/bazel/releases/download/7.7.1/bazel-7.7.1-linux-"
 PACKAGES = "third_party/debian-packages.txt"
 # Libraries that Bazel 7 and later take from the system; they download the others.
-PACKAGES_7 = ["libopenblas-dev", "libssl-dev", "pkg-config", "python3"]
+PACKAGES_7 = ["libopenblas-dev", "pkg-config", "python3"]
 # The build asks pkg-config for these (third_party/libraries.bzl), since a library need
 # not be Debian's.
 MODULES = {"libabsl-dev": "absl_strings", "libbenchmark-dev": "benchmark",
            "libgmock-dev": "gmock", "libgtest-dev": "gmock", "libhwy-dev": "libhwy",
-           "libopenblas-dev": "openblas", "libssl-dev": "libcrypto",
-           "nlohmann-json3-dev": "nlohmann_json", "zlib1g-dev": "zlib",
-           "libopenmpi-dev": "ompi-c"}
+           "libopenblas-dev": "openblas", "nlohmann-json3-dev": "nlohmann_json",
+           "zlib1g-dev": "zlib", "libopenmpi-dev": "ompi-c"}
 # Not needed to build lessons: for drawings of graphs, for the processes of cell 4.18, and
 # for //:book.
 OPTIONAL = {"graphviz", "libopenmpi-dev", "openmpi-bin", "python3-jinja2",

@@ -21,7 +21,7 @@
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
-#include "common/base/files/sha256.h"
+#include "common/base/files/fnv1a.h"
 #include "common/device/device_table.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
@@ -431,15 +431,14 @@ absl::StatusOr<TrainData> LoadData(const TrainOptions& options) {
         "is needed. Name another --data_dir, or none for generated images.",
         data.training.name, data.training.size(), data.test.size()));
   }
-  Sha256 hash;
+  Fnv1a hash;
   for (const Dataset* set : {&data.training, &data.test}) {
     for (const std::vector<std::uint8_t>* part : {&set->images, &set->labels}) {
       hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
     }
   }
-  data.fingerprint =
-      absl::StrFormat("%d + %d, %s", data.training.size(), data.test.size(),
-                      hash.Hex().substr(0, 16));
+  data.fingerprint = absl::StrFormat("%d + %d, fnv1a %s", data.training.size(),
+                                     data.test.size(), hash.Hex());
   return data;
 }
 

@@ -36,15 +36,17 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "chapters/multi_gpu/memory_use.h"
 #include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
-#include "common/base/files/sha256.h"
+#include "common/base/files/fnv1a.h"
 #include "common/base/timer.h"
 #include "common/data/loader.h"
 #include "common/device/device_table.h"
@@ -159,7 +161,7 @@ std::string HowToGoOn(const Training& t) {
 // Ends all processes if their parameters or momentum differ.
 void CheckParameters(Training& t) {
   if (!t.processes.several()) return;
-  Sha256 hash;
+  Fnv1a hash;
   const auto update = [&](const Tensor& x) {
     const auto values = ToVector<double>(To(x, DType::kFloat64));  // exact
     hash.Update({reinterpret_cast<const char*>(values.data()),
@@ -349,12 +351,19 @@ absl::Status Save(Training& t, const std::string& file) {
   return SaveCheckpoint(checkpoint, t.net.module(), sgd, UserPath(file));
 }
 
+// Older checkpoints have another hash, which tells nothing here, behind the
+// numbers of images.
+bool MayBeSameImages(absl::string_view saved, absl::string_view present) {
+  if (absl::StrContains(saved, " fnv1a ")) return saved == present;
+  return absl::StartsWith(saved, present.substr(0, present.find(',') + 1));
+}
+
 // Restores the network, the momentum and the batches' position.
 absl::Status Resume(Training& t) {
   const std::string& file = t.options.resume;
   const std::string data = t.options.checkpoint->options["data"];
   const absl::Status restored =
-      data != t.data.fingerprint
+      !MayBeSameImages(data, t.data.fingerprint)
           ? absl::InvalidArgumentError(
                 Say("it was trained on other images (%s) than %s (%s). Name "
                     "the same data with --data_dir or --images.",

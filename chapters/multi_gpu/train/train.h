@@ -114,7 +114,7 @@ std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options);
 struct TrainData {
   Dataset training;
   Dataset test;
-  std::string fingerprint;  // "12000 + 2000, 57ab…", of the images alone
+  std::string fingerprint;  // "12000 + 2000, fnv1a 57ab…", of the images alone
 };
 
 // Fashion-MNIST's files, or generated images, a sixth as many to test on.

@@ -50,6 +50,8 @@ class TrainMpiTest : public TrainTest {
   // which two sandboxes may share.
   static void SetUpTestSuite() {
     setenv("OMPI_MCA_orte_tmpdir_base", testing::TempDir().c_str(), 1);
+    // Open MPI 5 does not start without a home; Bazel's tests have none.
+    setenv("HOME", testing::TempDir().c_str(), 0);
   }
   // A folder with Fashion-MNIST's four files: 40 images to train on, always the
   // same ones, and 3 to test on.

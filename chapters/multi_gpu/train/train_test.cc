@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -340,6 +341,25 @@ TEST_F(TrainTest, TextsOfFilesAndNamesAreShownAndDoNothing) {
        {"net", "init", "lr", "split", "allreduce", "data_dir", "data"}) {
     EXPECT_EQ(resume(name), 1);
   }
+}
+
+// An older version has hashed the images in another way.
+TEST_F(TrainTest, ACheckpointWithAnotherHashOfTheImagesIsResumed) {
+  const std::string file = File("hashed.safetensors");
+  Train(With(kSmall, {"--epochs=1", "--save=" + file}));
+  const auto saved = safetensors::LoadFile(file, Device());
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  const auto resume = [&](const std::string& before, const std::string& after) {
+    safetensors::Metadata metadata = saved->metadata;
+    std::string& text = metadata.begin()->second;
+    EXPECT_THAT(text, HasSubstr(before));
+    text = absl::StrReplaceAll(text, {{before, after}});
+    EXPECT_TRUE(safetensors::SaveFile(saved->tensors, file, metadata).ok());
+    return Train({"--resume=" + file, "--epochs=2"}).exit_code;
+  };
+  EXPECT_EQ(resume("fnv1a ", "fnv1a 1"), 1);
+  EXPECT_EQ(resume("fnv1a ", ""), 0);
+  EXPECT_EQ(resume(", fnv1a ", "0, "), 1);
 }
 
 TEST_F(TrainTest, FilesThatAreReadAreNotWritten) {

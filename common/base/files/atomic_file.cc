@@ -23,7 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/console/language.h"
-#include "common/base/files/sha256.h"
+#include "common/base/files/fnv1a.h"
 
 namespace d2l {
 namespace {
@@ -89,9 +89,9 @@ void RemoveAndRelease(std::atomic<char*>* slot) {
 
 // The beginning of the names of the target's temporary files.
 std::string TemporaryPrefix(const fs::path& target) {
-  Sha256 hash;
+  Fnv1a hash;
   hash.Update(target.filename().string());
-  return absl::StrCat(".d2l-", hash.Hex().substr(0, 8), "-");
+  return absl::StrCat(".d2l-", hash.Hex(), "-");
 }
 
 // Removes what killed programs have left of the target: its temporary files

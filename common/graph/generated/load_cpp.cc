@@ -30,7 +30,7 @@
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
-#include "common/base/files/sha256.h"
+#include "common/base/files/fnv1a.h"
 
 namespace d2l::ir {
 namespace {
@@ -183,18 +183,26 @@ absl::StatusOr<std::string> Compile(const Compiler& compiler,
   return output;
 }
 
-// A library is kept with its checksum behind it, which the loader ignores.
-std::string Checksum(std::string_view library) {
-  Sha256 hash;
-  hash.Update(library);
+std::string Hash(std::string_view bytes) {
+  Fnv1a hash;
+  hash.Update(bytes);
   return hash.Hex();
 }
 
-bool IsWhole(std::string_view kept) {
-  constexpr std::size_t kHex = 64;
-  if (kept.size() <= kHex) return false;
-  const std::string_view library = kept.substr(0, kept.size() - kHex);
-  return Checksum(library) == kept.substr(library.size());
+// A library is kept with the request for it behind it, and the hash of both.
+// The loader ignores what stands behind a library.
+std::string Kept(const std::string& library, const std::string& request) {
+  const std::string both = library + request;
+  return both + Hash(both);
+}
+
+// Whether it is the library of this request, and not of one with the same hash,
+// and as it was kept.
+bool IsWhole(absl::string_view kept, absl::string_view request) {
+  const std::size_t end = kept.size() - std::min(kept.size(), Hash("").size());
+  const absl::string_view both = kept.substr(0, end);
+  return absl::EndsWith(both, request) &&
+         kept.substr(end) == Hash({both.data(), both.size()});
 }
 
 }  // namespace
@@ -211,22 +219,21 @@ absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
   if (!directory.ok()) return directory.status();
   const absl::StatusOr<Compiler> compiler = FindCompiler(options.seconds_limit);
   if (!compiler.ok()) return compiler.status();
-  Sha256 hash;
+  std::string request;
   for (const std::string& part :
        {absl::StrJoin(compiler->command, " "), compiler->version,
         absl::StrJoin(flags, " "), source}) {
-    hash.Update(absl::StrCat(part.size(), " ", part));
+    absl::StrAppend(&request, part.size(), " ", part);
   }
-  const std::string path = absl::StrCat(*directory, "/", hash.Hex(), ".so");
+  const std::string path = absl::StrCat(*directory, "/", Hash(request), ".so");
   CompiledCpp result;
   // The loader ends the program where a library was cut or changed.
-  result.from_cache = IsWhole(ReadFile(path));
+  result.from_cache = IsWhole(ReadFile(path), request);
   if (!result.from_cache) {
     const absl::StatusOr<std::string> object =
         Compile(*compiler, source, flags, *directory, options.seconds_limit);
     if (!object.ok()) return object.status();
-    const absl::Status written =
-        WriteAtomically(path, absl::StrCat(*object, Checksum(*object)));
+    const absl::Status written = WriteAtomically(path, Kept(*object, request));
     if (!written.ok()) return written;
   }
   result.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -10,10 +10,10 @@
 // output is cached: a program that was compiled before is loaded without
 // compiling it. The cache is the given directory, or $D2L_CACHE_DIRECTORY,
 // $XDG_CACHE_HOME/d2l, or ~/.cache/d2l. A file's name is the hash of source,
-// flags and compiler, and it ends with the checksum of its content: what was
-// damaged since is compiled again. The directory is made with mode 0700, and
-// refused if it is another user's or others may write to it, because its files
-// are run.
+// flags and compiler, which stand behind the library in it with a checksum:
+// what is another program's, or was damaged since, is compiled again. The
+// directory is made with mode 0700, and refused if it is another user's or
+// others may write to it, because its files are run.
 //
 // Errors: FailedPrecondition, of the compiler or the directory. Thread-safe;
 // several processes may use a directory at once. Loaded code is never unloaded.

@@ -132,6 +132,23 @@ TEST_F(LoadCppTest, ADamagedLibraryIsCompiledAgain) {
   }
 }
 
+// Two programs whose hashes are the same share a file's name.
+TEST_F(LoadCppTest, ALibraryOfAnotherProgramIsCompiledAgain) {
+  ASSERT_TRUE(Load(1).ok());
+  const std::string first = Files().at(0);
+  ASSERT_TRUE(Load(2).ok());
+  const std::string both_names[] = {Files().at(0), Files().at(1)};
+  const std::string second = both_names[both_names[0] == first ? 1 : 0];
+  const std::string library = ReadFile(second);
+  fs::remove(first);  // this program has loaded it
+  std::ofstream(first, std::ios::binary) << library;
+  const auto code = Load(1);
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_FALSE(code->from_cache);
+  EXPECT_EQ(Call(*code), 1);
+  EXPECT_TRUE(Load(1)->from_cache);
+}
+
 // The flags and the compiler are parts of the file's name.
 TEST_F(LoadCppTest, OtherFlagsAndCompilersAreOtherFiles) {
   ASSERT_TRUE(Load(1).ok());

@@ -73,6 +73,11 @@ ABSL_FLAG(bool, no_predict, false,
           "Do not wait for your prediction before each cell. A lesson on a "
           "terminal does; //:course does not.\n"
           "Example: --no_predict");
+ABSL_FLAG(
+    bool, no_text, false,
+    "Print the figures and verdicts alone: no heads, ideas, questions and "
+    "conclusions, for a page that has them, such as a notebook.\n"
+    "Example: --cell=2.1 --no_text");
 ABSL_FLAG(int, require_gpus, 0,
           "Stop unless there are this many GPUs, rather than share one or use "
           "virtual devices.\n"
@@ -145,6 +150,7 @@ constexpr const char* kFlags[] = {
     "no_code",
     "verbose",
     "no_predict",
+    "no_text",
     "require_gpus",
     "json",
     "svg",
@@ -229,6 +235,7 @@ void CopyFlags(LessonOptions* options) {
   options->no_code = absl::GetFlag(FLAGS_no_code);
   options->verbose = absl::GetFlag(FLAGS_verbose);
   options->no_predict = absl::GetFlag(FLAGS_no_predict);
+  options->no_text = absl::GetFlag(FLAGS_no_text);
   options->require_gpus = absl::GetFlag(FLAGS_require_gpus);
   options->trace_calls = absl::GetFlag(FLAGS_trace_calls);
   DeviceOptions& device = options->device_options;

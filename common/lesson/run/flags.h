@@ -37,6 +37,7 @@ struct LessonOptions {
   bool no_code = false;
   bool verbose = false;
   bool no_predict = false;
+  bool no_text = false;
   int require_gpus = 0;
   // Open for writing; no two are the same file.
   std::optional<AtomicFile> json;

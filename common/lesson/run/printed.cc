@@ -77,7 +77,9 @@ void PrintCode(const NumberedCell& cell, const Detail& detail) {
 std::string Rule() { return std::string(Columns(), '=') + "\n"; }
 
 void PrintLessonHead(const Lesson& lesson, Size size,
-                     const std::vector<std::string>& notes) {
+                     const std::vector<std::string>& notes,
+                     const Detail& detail) {
+  if (!detail.text) return;
   std::cout << Rule() << lesson.title << "\n"
             << Wrap(lesson.section) << "\n"
             << Say("Devices, at size %s:", std::string(SizeName(size))) << "\n";
@@ -99,12 +101,15 @@ void PrintCellHead(const NumberedCell& cell, const Detail& detail) {
     absl::StrAppend(&place, ", ", Say("exercise %s", text.exercises));
   }
   absl::StrAppend(&place, place.empty() ? "[" : " [", text.id, "]");
-  std::cout << "\n"
-            << Rule()
-            << Apart(absl::StrCat(cell.number, "  ", text.title), place) << "\n"
-            << Wrap(text.context) << "\n";
+  if (detail.text) {
+    std::cout << "\n"
+              << Rule()
+              << Apart(absl::StrCat(cell.number, "  ", text.title), place)
+              << "\n"
+              << Wrap(text.context) << "\n";
+  }
   if (detail.code || detail.program) PrintCode(cell, detail);
-  if (!text.predict.empty()) {
+  if (detail.text && !text.predict.empty()) {
     std::cout << WrapWords(text.predict, Lead("Predict:"), "", Columns());
   }
 }
@@ -129,6 +134,7 @@ void PrintCellResult(const CellResult& result, const Detail& detail,
   }
   const std::string figures = FiguresText(result);
   if (detail.verbose && !figures.empty()) std::cout << "\n" << figures;
+  if (!detail.text) return;
   std::string learn;
   if (!text.learn.empty()) {
     learn = WrapWords(text.learn, Lead("You learn:"), "", Columns());

@@ -28,14 +28,16 @@ struct Detail {
   bool code = false;     // and the Python, and where it is measured
   bool verbose = false;
   bool chosen = false;  // only some cells: says what else there is to see
+  bool text = true;     // the cell's text, around its results
 };
 
 // A line across the page.
 std::string Rule();
 
-// notes: see Circumstances.
+// notes: see Circumstances. Nothing without Detail::text.
 void PrintLessonHead(const Lesson& lesson, Size size,
-                     const std::vector<std::string>& notes);
+                     const std::vector<std::string>& notes,
+                     const Detail& detail);
 
 void PrintCellHead(const NumberedCell& cell, const Detail& detail);
 

@@ -162,7 +162,7 @@ std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
     if (task.lesson != current) {
       current = task.lesson;
       lessons.push_back(WithoutCells(*current, run));
-      PrintLessonHead(*current, run.size, run.circumstances);
+      PrintLessonHead(*current, run.size, run.circumstances, run.detail);
     }
     PrintCellHead(task, run.detail);
     CellResult result = {task.cell->text, task.number};
@@ -173,7 +173,8 @@ std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
       asks = answer.has_value();
       result.predicted = answer.value_or(0);
     }
-    std::cout << (result.text.predict.empty() ? "" : "\n") << std::flush;
+    std::cout << (result.text.predict.empty() || !run.detail.text ? "" : "\n")
+              << std::flush;
     const auto code = [&](CodePart part) {
       return CellSource(task.lesson->file, result.text.id, part)
           .value_or(SourceExcerpt());
@@ -302,22 +303,23 @@ Run MakeRun(Program program, const LessonOptions& options,
   const bool chosen = !options.cells.empty();
   const bool shows_program =
       !course && chosen && !options.no_code && IsOnTerminal();
-  return {program,
-          options.size,
-          {shows_program, options.code, options.verbose, chosen},
-          {options.pace, LinksOf(options).value()},
-          !course && !options.no_predict && CanAsk(),
-          Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
-                        options.device_options.stream, Devices(),
-                        CpuBackend().Inventory().devices[0].cores),
-          options.svg,
-          profile};
+  return {
+      program,
+      options.size,
+      {shows_program, options.code, options.verbose, chosen, !options.no_text},
+      {options.pace, LinksOf(options).value()},
+      !course && !options.no_predict && !options.no_text && CanAsk(),
+      Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
+                    options.device_options.stream, Devices(),
+                    CpuBackend().Inventory().devices[0].cores),
+      options.svg,
+      profile};
 }
 
 // The lines below the last cell. seconds: of the run.
 void PrintSummary(const std::vector<LessonResult>& lessons, const Run& run,
                   const Failures& failures, double seconds) {
-  std::cout << "\n" << Rule();
+  std::cout << "\n" << (run.detail.text ? Rule() : "");
   if (run.program == Program::kCourse) std::cout << CourseText(lessons) << "\n";
   const std::string load =
       LoadText(lessons, CoresNeeded(), !ProcessTimes::Read().waited.empty());

@@ -86,6 +86,19 @@ TEST(Runner, GoodCellPrintsAllItsParts) {
   EXPECT_THAT(r.output, Not(HasSubstr("median")));
 }
 
+TEST(Runner, FiguresAndVerdictsCanStandAlone) {
+  const ProgramResult r = Sample({"--cell=s/good", "--no_text"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  ExpectParts(r.output, {"size 2, \"quoted\" \\n\n", "Done: 0.0020 sec\n",
+                         "FAILS  The work is done when the call returns.",
+                         "1 cell, 2 claims: "});
+  for (const char* text :
+       {"A sample lesson", "Devices,", "A good cell", "A stream is given work",
+        "Predict:", "You learn:", "Code: --code", "==="}) {
+    EXPECT_THAT(r.output, Not(HasSubstr(text)));
+  }
+}
+
 TEST(Runner, CodeAndFiguresAreShownOnDemand) {
   const ProgramResult r = Sample({"--cell=9.1,s/after", "--code", "--verbose"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
@@ -432,14 +445,16 @@ TEST(Runner, TraceHasARangeForEachCellAndWhatDevicesDid) {
   }
 
   const Json trace = Json::parse(ReadFile((directory / "trace.json").string()));
-  EXPECT_THAT(SliceNames(trace, "range"),
+  EXPECT_THAT(SliceNames(trace, "user_annotation"),
               IsSupersetOf({"s/after", "s/draw", "s/plot", "on one, warm-up",
                             "on both, warm-up", "on one #1", "on both #1",
                             "on one #2"}));
   // x * y + 2, on the front end and on the device, with arrows.
-  std::vector<std::string> operations = SliceNames(trace, "operation");
-  EXPECT_EQ(std::count(operations.begin(), operations.end(), "mul"), 2);
-  EXPECT_EQ(std::count(operations.begin(), operations.end(), "add"), 2);
+  for (const char* category : {"cpu_op", "kernel"}) {
+    const std::vector<std::string> names = SliceNames(trace, category);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "mul"), 1) << category;
+    EXPECT_EQ(std::count(names.begin(), names.end(), "add"), 1) << category;
+  }
   EXPECT_GE(CountPhase(trace, "s"), 2);
   EXPECT_EQ(CountPhase(trace, "s"), CountPhase(trace, "f"));
   EXPECT_GE(CountPhase(trace, "C"), 1) << "memory";
@@ -467,7 +482,7 @@ TEST(Runner, CourseNamesTheLessonInItsTrace) {
   // The trace is written even if a cell fails.
   EXPECT_EQ(r.exit_code, 1);
   EXPECT_THAT(
-      SliceNames(Json::parse(ReadFile(path)), "range"),
+      SliceNames(Json::parse(ReadFile(path)), "user_annotation"),
       ElementsAre("sample s/throws", "sample s/after", "sample s/draw"));
   fs::remove(path);
 }
@@ -520,9 +535,9 @@ TEST(Runner, TraceGoesToAPipeAsWell) {
   const std::size_t end = r.output.find("Written: /dev/stdout");
   ASSERT_NE(begin, std::string::npos) << r.output;
   ASSERT_NE(end, std::string::npos) << r.output;
-  EXPECT_THAT(
-      SliceNames(Json::parse(r.output.substr(begin, end - begin)), "range"),
-      ElementsAre("s/draw"));
+  EXPECT_THAT(SliceNames(Json::parse(r.output.substr(begin, end - begin)),
+                         "user_annotation"),
+              ElementsAre("s/draw"));
 }
 
 // Runs the sample lesson as a part of a shell command.
@@ -703,9 +718,9 @@ TEST(Runner, HelpExplainsEachFlag) {
     EXPECT_EQ(r.exit_code, 0);
     for (const char* name :
          {"devices", "size", "cell", "code", "no_code", "verbose", "no_predict",
-          "require_gpus", "json", "svg", "trace", "html", "trace_calls",
-          "max_queued_operations", "max_bytes_in_flight", "launch_blocking",
-          "check_races", "allow_tf32"}) {
+          "no_text", "require_gpus", "json", "svg", "trace", "html",
+          "trace_calls", "max_queued_operations", "max_bytes_in_flight",
+          "launch_blocking", "check_races", "allow_tf32"}) {
       EXPECT_THAT(r.output,
                   HasSubstr(absl::StrCat("\n--", name, " (default: ")));
       EXPECT_THAT(Unwrapped(r.output), HasSubstr(absl::StrCat(" --", name)));

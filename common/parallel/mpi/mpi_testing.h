@@ -21,7 +21,9 @@ inline ProgramResult MpiRun(int processes, const std::string& what) {
       "mpirun",
       {"--allow-run-as-root", "--oversubscribe", "-np", absl::StrCat(processes),
        std::filesystem::read_symlink("/proc/self/exe").string()},
-      {"D2L_RANKS=" + what, "OMPI_MCA_orte_tmpdir_base=" + testing::TempDir()},
+      // Open MPI 5 does not start without a home; Bazel's tests have none.
+      {"D2L_RANKS=" + what, "OMPI_MCA_orte_tmpdir_base=" + testing::TempDir(),
+       "HOME=" + testing::TempDir()},
       options);
 }
 
