@@ -54,7 +54,11 @@ def _nvcc_flags(ctx, context):
         args.add_all(["-O3", "-lineinfo"])
         if ctx.var["COMPILATION_MODE"] == "opt":
             args.add("-DNDEBUG")
-    args.add_all(_gencode(ctx.attr._archs[BuildSettingInfo].value or _default_archs(TOOLKIT.version)))
+    if ctx.attr._ptx[BuildSettingInfo].value:
+        # tests/ptx reads PTX, of the oldest GPU that all toolkits know.
+        args.add_all(["-gencode=arch=compute_75,code=compute_75", "--no-compress"])
+    else:
+        args.add_all(_gencode(ctx.attr._archs[BuildSettingInfo].value or _default_archs(TOOLKIT.version)))
     args.add("-ccbin", ctx.attr._ccbin[BuildSettingInfo].value or "gcc")
 
     # --copt, so that warnings and sanitizers reach the host code.
@@ -148,6 +152,7 @@ _cuda_library = rule(
         # Bazel 4 finds the C++ toolchain through this attribute.
         "_cc_toolchain": attr.label(default = "@rules_cc//cc:current_cc_toolchain"),
         "_ccbin": attr.label(default = "//:cuda_ccbin"),
+        "_ptx": attr.label(default = "//:ptx"),
     },
     fragments = ["cpp"],
     provides = [CcInfo],

@@ -23,10 +23,17 @@ cc_library(
     includes = ["include"],
 )
 
+# The runtime; with --config=ptx, what stands in for it.
 cc_library(
     name = "cudart",
-    linkopts = ["-L{lib}", "-lcudart_static", "-ldl", "-lrt", "-lpthread"],
-    deps = [":headers"],
+    linkopts = select({{
+        "{use_ptx}": [],
+        "//conditions:default": ["-L{lib}", "-lcudart_static", "-ldl", "-lrt", "-lpthread"],
+    }}),
+    deps = [":headers"] + select({{
+        "{use_ptx}": ["{ptx_cudart}"],
+        "//conditions:default": [],
+    }}),
 )
 
 # Its headers. The library, too large to be carried along, is loaded when it is
@@ -162,7 +169,12 @@ def _cuda_configure_impl(ctx):
         nvcc = nvcc,
         version = version,
     )
-    text = HEADER + _TOOLKIT.format(lib = lib)
+    text = HEADER + _TOOLKIT.format(
+        lib = lib,
+        # In the main repository, also when this text is in another.
+        ptx_cudart = "@//tests/ptx:linked_cudart",
+        use_ptx = "@//:use_ptx",
+    )
     if ctx.path(root + "/include/nvtx3/nvToolsExt.h").exists:
         text += _NVTX
     else:

@@ -205,16 +205,16 @@ def instead(error):
     return [say("Instead of .%s: %s", name, name_here)] if name_here else []
 
 
-def build(root, exercise):
+def build(root, exercise, options):
     """The output of bazel and the compiler if the build fails; else None. What takes long
-    is said."""
+    is said. `options` are bazel's."""
     if not shutil.which("bazel"):
         return say("There is no bazel. tools/doctor.sh says what to install.")
     lines, begin, show_steps = [], time.monotonic(), False
     with subprocess.Popen(
             ["bazel", "build", "--color=no", "--curses=no",
              "--show_progress_rate_limit=2", "--ui_event_filters=-info,-debug",
-             exercise.target],
+             *options, exercise.target],
             cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             errors="replace") as bazel:
         for line in bazel.stdout:
@@ -342,7 +342,9 @@ def run(program, arguments, seconds=SECONDS):
 def judge(root, exercises, exercise, flags):
     """Builds and judges. Prints, stores and returns the verdict."""
     judged = digest(root, exercise)
-    output = build(root, exercise)
+    # This one is bazel's, and the others are the program's.
+    ptx = "--check_ptx" in flags
+    output = build(root, exercise, ["--config=ptx"] if ptx else [])
     if output is not None:
         error = first_error(output, exercise.file)
         verdict = "does not compile"
@@ -353,7 +355,8 @@ def judge(root, exercises, exercise, flags):
                              + output.splitlines()[-15:])
     else:
         verdict, text = run(root / "bazel-bin" / exercise.folder / exercise.name,
-                            ["--lang=" + language] + flags)
+                            ["--lang=" + language]
+                            + [flag for flag in flags if flag != "--check_ptx"])
     print(text)
     if verdict == "not done":
         print("  " + say("Replace // YOUR CODE and the line below it."))
@@ -507,6 +510,8 @@ def main(arguments):
                       help="do all untouched files agree with their solutions?")
     parser.add_argument("--check_races", action="store_true",
                         help="say which operations of two streams no event orders")
+    parser.add_argument("--check_ptx", action="store_true",
+                        help="run a kernel as nvcc compiles it, too, without a GPU")
     parser.add_argument("--lang", choices=["en", "zh"],
                         default=course_texts.system_language(),
                         help="English or Chinese; else as LANG says")
@@ -537,7 +542,8 @@ def command(parser, options):
             parser.error("which exercise? For example: wait_for_less --hint")
         show_list(ROOT, exercises, options.all)
         return 0
-    flags = ["--check_races"] if options.check_races else []
+    flags = [flag for flag, wanted in (("--check_races", options.check_races),
+                                       ("--check_ptx", options.check_ptx)) if wanted]
     exercise = runnable.get(pathlib.Path(options.name).stem)
     if exercise is None:
         print(say("There is no exercise %s.", options.name))

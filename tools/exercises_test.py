@@ -372,6 +372,14 @@ class Judging(Workspace):
         self.assertIn("--check_races", self.judge("exit 0", program, "--check_races")[1])
         self.assertNotIn("--check_races", self.judge("exit 0", program)[1])
 
+    def test_ptx_is_run_if_asked_for(self):
+        # bazel's option, which the program does not know.
+        bazel, program = 'echo "$@" > options', MARK + 'echo WRONG; echo "${@: -1}"'
+        self.assertNotIn("ptx", self.judge(bazel, program, "--check_ptx")[1])
+        self.assertIn("--config=ptx", (self.root / "options").read_text())
+        self.judge(bazel, program)
+        self.assertNotIn("ptx", (self.root / "options").read_text())
+
     def test_verdicts(self):
         for said, verdict in exercises.VERDICTS.items():
             (self.root / exercises.PROGRESS).unlink(missing_ok=True)
