@@ -315,6 +315,13 @@ void DrawPoints(const SvgArea& area, const std::vector<PlotSeries>& all,
                              AxisLabel(point.x, area.x.axis->unit), ", ",
                              AxisLabel(point.y, area.y.axis->unit)));
   }
+  // A point alone, as of a roofline, is known by its name, not by a colour.
+  const std::vector<PlotPoint>& points = all[series].points;
+  if (points.size() != 1) return;
+  const double x = area.X(points[0].x);
+  const bool right = x + 10 + Svg::TextWidth(all[series].name, 11) < kRight;
+  svg->Text(right ? x + 8 : x - 8, area.Y(points[0].y) - 5, all[series].name,
+            {11, right ? "start" : "end"});
 }
 
 // A line of the legend.

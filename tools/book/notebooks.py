@@ -112,8 +112,10 @@ def notebook(root, name, lang):
     for key, original in english.items():
         section = translated.get(key, original)
         text = labelled(section)
-        if "```" not in text:  # a translation leaves the course's Python and its output out
-            text = "\n\n".join([text, *re.findall(r"(?ms)^```.*?^```$", labelled(original))])
+        # A translation leaves the Python of the course out, and what it printed, if it can.
+        if not re.search("```(python|text)", text):
+            text = "\n\n".join([text, *re.findall(r"(?ms)^```(?:python|text)\n.*?^```$",
+                                                  labelled(original))])
         cells += [markdown(f"## {section.title}\n\n{text}"), code(f'run("{key}")')]
     exercises = course_texts.exercises(folder, lang)
     if exercises:

@@ -103,8 +103,11 @@ void PrintCellHead(const NumberedCell& cell, const Detail& detail) {
             << Rule()
             << Apart(absl::StrCat(cell.number, "  ", text.title), place) << "\n"
             << Wrap(text.context) << "\n";
+  if (detail.picture && !text.picture.empty()) {
+    std::cout << text.picture << "\n\n";
+  }
   if (detail.code || detail.program) PrintCode(cell, detail);
-  if (!text.predict.empty()) {
+  if (detail.predict && !text.predict.empty()) {
     std::cout << WrapWords(text.predict, Lead("Predict:"), "", Columns());
   }
 }

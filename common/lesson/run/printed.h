@@ -27,7 +27,9 @@ struct Detail {
   bool program = false;  // the C++ that the cell teaches
   bool code = false;     // and the Python, and where it is measured
   bool verbose = false;
-  bool chosen = false;  // only some cells: says what else there is to see
+  bool chosen = false;   // only some cells: says what else there is to see
+  bool picture = false;  // of the idea, in characters
+  bool predict = true;   // the question
 };
 
 // A line across the page.

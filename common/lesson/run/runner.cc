@@ -171,7 +171,8 @@ std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
       asks = answer.has_value();
       result.predicted = answer.value_or(0);
     }
-    std::cout << (result.text.predict.empty() ? "" : "\n") << std::flush;
+    const bool asked = run.detail.predict && !result.text.predict.empty();
+    std::cout << (asked ? "\n" : "") << std::flush;
     const auto code = [&](CodePart part) {
       return CellSource(task.lesson->file, result.text.id, part)
           .value_or(SourceExcerpt());
@@ -288,7 +289,8 @@ Run MakeRun(Program program, const LessonOptions& options,
       !course && chosen && !options.no_code && IsOnTerminal();
   return {program,
           options.size,
-          {shows_program, options.code, options.verbose, chosen},
+          {shows_program, options.code, options.verbose, chosen,
+           /*picture=*/!course && IsOnTerminal(), /*predict=*/!course},
           !course && !options.no_predict && CanAsk(),
           Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
                         options.device_options.stream, Devices(),
