@@ -79,9 +79,12 @@ struct Legend {
       }
     }
   }
-  // Parts of a length have no meaning on a logarithmic scale.
+  // Parts of a length have no meaning on a logarithmic scale; a call of the
+  // host has no parts.
   static double EnqueueOf(const Bar& bar, const Scale& scale) {
-    return scale.IsLogarithmic() ? 0 : std::min(bar.enqueue, bar.value);
+    return scale.IsLogarithmic() || bar.of_host
+               ? 0
+               : std::min(bar.enqueue, bar.value);
   }
 };
 
@@ -152,7 +155,7 @@ void DrawBar(const Bar& bar, const Scale& scale, double left, double top,
   const double bar_top = middle - kBar / 2;
   svg->Text(left - 8, middle + 4, bar.label.shown, {kSize, "end"});
   svg->Rect(left, bar_top, x_of(bar.value) - left, kBar,
-            {PaletteColour(bar.apart ? 1 : 0)},
+            {PaletteColour(bar.of_host ? 1 : 0)},
             absl::StrCat(bar.label.shown, ": ", bar.text));
   if (const double enqueue = Legend::EnqueueOf(bar, scale); enqueue > 0) {
     svg->Rect(left, bar_top, x_of(enqueue) - left, kBar, {kEnqueueColour});

@@ -29,7 +29,7 @@ struct Bar {
   double high = 0;
   double enqueue = 0;               // the part of it that is enqueueing
   std::vector<double> bounds = {};  // bounds that claims require
-  bool apart = false;  // has a colour of its own: not of the devices
+  bool of_host = false;             // has another colour than the devices'
 };
 
 Drawing DrawBars(const Phrase& name,
