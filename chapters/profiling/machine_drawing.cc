@@ -62,6 +62,52 @@ std::vector<int> CoresOfSockets(const std::string& root) {
   return cores.empty() ? std::vector<int>{UsableCores()} : cores;
 }
 
+constexpr int kMostCores = 4;  // of a socket that are drawn
+constexpr double kLeft = 16, kTop = 40, kCore = 104, kLine = 18, kGap = 8;
+constexpr double kSocketWidth = (kMostCores + 1) * (kCore + kGap) + kGap;
+constexpr double kPartWidth = 210, kPartHeight = kLine + 2 * kGap;
+constexpr double kBus = kLeft + kSocketWidth + 20;
+
+// A box with lines of text in its middle.
+void DrawBox(double x, double y, double width, const char* colour,
+             const std::vector<std::string>& lines, Svg* svg) {
+  const auto count = static_cast<double>(lines.size());
+  svg->Rect(x, y, width, kLine * count + kGap / 2, {colour, "#333333"});
+  for (const std::string& line : lines) {
+    svg->Text(x + width / 2, y + kLine - 3, line, {12, "middle"});
+    y += kLine;
+  }
+}
+
+double SocketHeight(const MachineParts& parts) {
+  const auto lines = static_cast<double>(1 + parts.caches.size());
+  return kLine * (1 + lines) + 2 * kGap +
+         (parts.last_cache.empty() ? 0 : kLine + kGap);
+}
+
+void DrawSocket(const MachineParts& parts, const std::string& title, int cores,
+                double y, Svg* svg) {
+  svg->Rect(kLeft, y, kSocketWidth, SocketHeight(parts),
+            {"#f6f7f9", "#333333"});
+  svg->Text(kLeft + kGap, y + kLine - 4, title, {12});
+  svg->Line(kLeft + kSocketWidth, y + kLine, kBus, y + kLine, {"#333333", 2});
+  double x = kLeft + kGap;
+  y += kLine + kGap / 2;
+  for (int core = 0; core < std::min(cores, kMostCores); ++core) {
+    std::vector<std::string> lines = parts.caches;
+    lines.insert(lines.begin(), Say("core %d", core));
+    DrawBox(x, y, kCore, "#cfe6f7", lines, svg);
+    x += kCore + kGap;
+  }
+  if (cores > kMostCores) {
+    svg->Text(x, y + kLine, Say("and %d more", cores - kMostCores), {12});
+  }
+  if (parts.last_cache.empty()) return;
+  y += kLine * static_cast<double>(1 + parts.caches.size()) + kGap;
+  DrawBox(kLeft + kGap, y, kSocketWidth - 2 * kGap, "#fbe3bd",
+          {parts.last_cache}, svg);
+}
+
 }  // namespace
 
 MachineParts FindMachineParts(const std::string& root) {
@@ -99,66 +145,35 @@ MachineParts FindMachineParts(const std::string& root) {
 }
 
 Drawing DrawMachine(const MachineParts& parts) {
-  constexpr int kMostCores = 4;  // of a socket that are drawn
-  constexpr double kLeft = 16, kTop = 40, kCore = 104, kLine = 18, kGap = 8;
-  constexpr double kPart = 210, kBus = 40;
-  const double core_height =
-      kLine * static_cast<double>(1 + parts.caches.size()) + kGap;
-  const double socket_height = core_height +
-                               (parts.last_cache.empty() ? 0 : kLine + kGap) +
-                               2 * kGap + kLine;
-  const double socket_width = (kMostCores + 1) * (kCore + kGap) + kGap;
-  const double bus = kLeft + socket_width + kBus / 2;
-  const double parts_left = bus + kBus / 2, part_row = kLine + 2 * kGap;
-  const double height =
-      std::max((socket_height + kGap) * static_cast<double>(parts.cores.size()),
-               part_row * static_cast<double>(parts.connected.size()));
+  const double socket = SocketHeight(parts) + kGap, part_left = kBus + 20;
+  const auto sockets = static_cast<double>(parts.cores.size());
+  const auto others = static_cast<double>(parts.connected.size());
   const Phrase name = "this machine";
-  Svg svg(parts_left + kPart + kLeft, kTop + height + kGap, name.shown);
+  Svg svg(part_left + kPartWidth + kLeft,
+          kTop + std::max(socket * sockets, kPartHeight * others) + kGap,
+          name.shown);
   svg.Text(kLeft, 24, name.shown, {14, "start", "#111111", true});
-  svg.Line(bus, kTop + kLine, bus, kTop + height - kLine, {"#333333", 2});
+  svg.Line(kBus, kTop + kLine, kBus,
+           kTop + kLine +
+               std::max(socket * (sockets - 1), kPartHeight * (others - 1)),
+           {"#333333", 2});
   std::string text;
   double y = kTop;
   for (std::size_t i = 0; i < parts.cores.size(); ++i) {
-    const int cores = parts.cores[i], drawn = std::min(cores, kMostCores);
-    const std::string socket = Say("socket %d, cores: %d", i, cores);
-    std::vector<std::string> caches = parts.caches;
-    if (!parts.last_cache.empty()) caches.push_back(parts.last_cache);
-    caches.insert(caches.begin(), socket);
-    text += Wrap(absl::StrJoin(caches, ", "));
-    svg.Rect(kLeft, y, socket_width, socket_height, {"#f6f7f9", "#333333"});
-    svg.Text(kLeft + kGap, y + kLine - 4, socket, {12});
-    svg.Line(kLeft + socket_width, y + kLine, bus, y + kLine, {"#333333", 2});
-    double x = kLeft + kGap;
-    const double top = y + kLine + kGap / 2;
-    for (int core = 0; core < drawn; ++core, x += kCore + kGap) {
-      svg.Rect(x, top, kCore, core_height, {"#cfe6f7", "#333333"});
-      svg.Text(x + kCore / 2, top + kLine - 3, Say("core %d", core),
-               {12, "middle"});
-      for (std::size_t c = 0; c < parts.caches.size(); ++c) {
-        svg.Text(x + kCore / 2, top + kLine * static_cast<double>(c + 2) - 3,
-                 parts.caches[c], {12, "middle"});
-      }
-    }
-    if (drawn < cores) {
-      svg.Text(x, top + core_height / 2 + 4, Say("and %d more", cores - drawn),
-               {12});
-    }
-    if (!parts.last_cache.empty()) {
-      svg.Rect(kLeft + kGap, top + core_height + kGap, socket_width - 2 * kGap,
-               kLine + kGap / 2, {"#fbe3bd", "#333333"});
-      svg.Text(kLeft + socket_width / 2, top + core_height + kGap + kLine - 3,
-               parts.last_cache, {12, "middle"});
-    }
-    y += socket_height + kGap;
+    const std::string title = Say("socket %d, cores: %d", i, parts.cores[i]);
+    std::vector<std::string> words = {title};
+    words.insert(words.end(), parts.caches.begin(), parts.caches.end());
+    if (!parts.last_cache.empty()) words.push_back(parts.last_cache);
+    text += Wrap(absl::StrJoin(words, ", "));
+    DrawSocket(parts, title, parts.cores[i], y, &svg);
+    y += socket;
   }
   y = kTop;
   for (const std::string& part : parts.connected) {
     text += Wrap(part);
-    svg.Line(bus, y + kLine, parts_left, y + kLine, {"#333333", 2});
-    svg.Rect(parts_left, y + 4, kPart, kLine + kGap, {"#ffffff", "#333333"});
-    svg.Text(parts_left + kGap, y + kLine + 4, CutText(part, 30), {12});
-    y += part_row;
+    svg.Line(kBus, y + kLine, part_left, y + kLine, {"#333333", 2});
+    DrawBox(part_left, y + 6, kPartWidth, "#ffffff", {CutText(part, 30)}, &svg);
+    y += kPartHeight;
   }
   return {name, text, svg.ToString()};
 }

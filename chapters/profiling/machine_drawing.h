@@ -9,7 +9,6 @@
 #ifndef D2L_CHAPTERS_PROFILING_MACHINE_DRAWING_H_
 #define D2L_CHAPTERS_PROFILING_MACHINE_DRAWING_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "chapters/profiling/hardware.h"
 #include "chapters/profiling/latencies/sampling.h"
 #include "chapters/profiling/profiled_runs.h"

@@ -191,9 +191,14 @@ std::string TableLine(const std::string& cell, const std::string& claim,
     const std::string cut = CutText(text, columns);
     return absl::StrCat(cut, std::string(columns - TextColumns(cut), ' '));
   };
-  return absl::StrCat(column(cell, 5), column(claim, 34), " ",
-                      column(printed, kPrintedColumns), " ", column(number, 9),
-                      " ", verdict, "\n");
+  constexpr std::size_t kClaim = 34;
+  // Where nothing was printed, the claim has that column as well.
+  const std::string left = printed.empty()
+                               ? column(claim, kClaim + 1 + kPrintedColumns)
+                               : absl::StrCat(column(claim, kClaim), " ",
+                                              column(printed, kPrintedColumns));
+  return absl::StrCat(column(cell, 5), left, " ", column(number, 9), " ",
+                      verdict, "\n");
 }
 
 // Lists names as prose: "cpu:0", "cpu:0 and cpu:1", "a, b and c".

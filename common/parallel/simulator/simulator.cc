@@ -244,7 +244,7 @@ Drawing DrawCables(const Phrase& name, const Topology& topology) {
   std::string text;
   int kind = 0;
   for (const auto& [speed, devices] : cables) {
-    const Svg::Stroke stroke = {PaletteColour(kind == 0 ? 5 : 6 + kind), 3};
+    const Svg::Stroke stroke = {PaletteColour(5 + kind), 3};
     const std::string label = FormatNumber(speed / 1e9) + " GB/s";
     const double key = below + kKey * kind++;
     svg.Line(16, key - 4, 46, key - 4, stroke);
