@@ -137,6 +137,10 @@ class MapTest(unittest.TestCase):
         for kind in COUNTS:
             self.assertEqual(malformed(kind, found[kind], found["sections"]), [])
 
+    def test_nearly_all_figures_of_the_book_are_drawn(self):
+        figures = parsed(read("chapters/book.json"))["figures"]
+        self.assertLessEqual(sum("why_not" in figure for figure in figures.values()), 6)
+
     def test_cells_and_the_map_agree(self):
         parts = set().union(*map(headings, glob.glob("chapters/*/*.md")))
         places = named(parsed(read("chapters/book.json")), are_exercises=False)

@@ -278,7 +278,8 @@ class Check:
                 f"{button}.getAttribute('aria-pressed')") == "true")
             self.expect(f"{name}: the prediction stands by the verdicts",
                         self.browser.value(
-                            f"{button}.textContent === document.getElementById('{name}')"
+                            f"[{button}.textContent, {button}.dataset.mark].filter(Boolean)"
+                            f".join(' · ') === document.getElementById('{name}')"
                             ".querySelector('.prediction b').innerText"))
         if asking:
             self.picture("answered")

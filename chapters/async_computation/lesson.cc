@@ -153,10 +153,10 @@ void TwoBranches(const Tensor& a, const Tensor& w) {
 // Two chains of products. c may run beside b if its stream is another, and if
 // it need not wait for b.
 void BThenC(const Tensor& a, Stream& stream_of_c, bool depends) {
-  for (int i = 0; i < 300; ++i) MatMul(a, a);  // b
+  for (int i = 0; i < 150; ++i) MatMul(a, a);  // b
   if (depends) stream_of_c.Wait(CurrentStream(a.device()).Record());
   const StreamGuard guard(stream_of_c);
-  for (int i = 0; i < 300; ++i) MatMul(a, a);  // c
+  for (int i = 0; i < 150; ++i) MatMul(a, a);  // c
 }
 // %%
 

@@ -227,7 +227,8 @@ void Networks(Cell& cell) {
             << kBandwidthsHead << "       " << Translated("busiest link")
             << "\n";
   const double one = Print(cell, "NVLink cube, a ring", cube, ring, 8);
-  const double two = Print(cell, "NVLink cube, two rings", cube, both, 8, 32);
+  const double two = Print(cell, "NVLink cube, two rings", cube, both, 8);
+  cell.ShowIfVerbose(DrawCables("NVLink cube", cube));
   const double along = Print(cell, "PCIe tree, ring in order", tree, ring, 8);
   const double across =
       Print(cell, "PCIe tree, ring across", tree, zigzag, 8, 20);

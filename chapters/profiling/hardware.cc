@@ -172,9 +172,9 @@ void Bandwidth(Cell& cell) {
          {"L1 cache", {}, [&] {
             sum = SumBursts(cache, burst, count, sum);
           }}}));
-    PrintAt(FormatBytes(burst * 8), sweep.back(), count);
   }
   cell.AtNoPlace();
+  PrintSweep(sweep, count, "time of a number");
   KeepValue(sum);
   const Timings &alone = sweep.front(), &burst = sweep.back();
   cell.Claim(
@@ -260,7 +260,7 @@ D2L_CELL("d2l/hw-branches", Branches);
 void FalseSharing(Cell& cell) {
   // 128: the prefetchers of some processors take two lines at a time.
   alignas(128) std::atomic<std::int64_t> counters[33] = {};
-  constexpr int kTimes = 100000;  // shorter than a slice of time
+  constexpr int kTimes = 60000;  // far longer than starting a thread
   const std::vector<int> cpus = AllowedCores();
   const auto in_turn = [&](int apart) {
     for (int i = 0; i < kTimes; ++i) {
@@ -276,9 +276,9 @@ void FalseSharing(Cell& cell) {
           {},
           [&] { CountInTwo(counters, apart, kTimes, cpus); }},
          {"one thread", {}, [&] { in_turn(apart); }}}));
-    PrintAt(FormatBytes(8 * apart), sweep.back(), 2 * kTimes);
   }
   cell.AtNoPlace();
+  PrintSweep(sweep, 2 * kTimes, "time of a count");
   const auto gain = [](const Timings& t) {
     return RatioPerRepeat("two threads / one", t[0].completion,
                           t[1].completion);
@@ -415,13 +415,25 @@ std::int64_t LargeBytes(const Cell& cell) {
                   std::max(kMiB, FreeHostMemory(/*promised=*/0) / 4));
 }
 
-void PrintAt(const std::string& place, const Timings& timings, int count) {
-  std::string line = absl::StrFormat("  %8s", place);
-  for (const Timing& timing : timings) {
-    absl::StrAppend(&line, "   ", timing.completion.label.shown, " ",
-                    Each(timing.completion, count));
+void PrintSweep(const std::vector<Timings>& sweep, int count,
+                const Phrase& what) {
+  std::string head;
+  for (const Timing& timing : sweep.front()) {
+    if (head.empty()) head = Padded(timing.completion.place->axis, 24);
+    head += Padded(timing.completion.label, -13);
   }
-  std::cout << line << "\n";
+  std::cout << "  " << head << "   " << what.shown << "\n";
+  for (const Timings& timings : sweep) {
+    std::string line;
+    for (const Timing& timing : timings) {
+      const Figure& figure = timing.completion;
+      if (line.empty()) {
+        line = absl::StrFormat("%-24s", FormatNumber(figure.place->value));
+      }
+      absl::StrAppendFormat(&line, "%13s", Each(figure, count));
+    }
+    std::cout << "  " << line << "\n";
+  }
 }
 
 }  // namespace d2l::profiling

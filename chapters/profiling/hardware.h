@@ -31,9 +31,10 @@ class Descriptor {
 // More bytes than a cache holds for long, but at most a quarter of the free
 // memory.
 std::int64_t LargeBytes(const Cell& cell);
-// Prints a line for a place of a sweep, with the time of each of the `count`
-// operations that were timed there.
-void PrintAt(const std::string& place, const Timings& timings, int count);
+// Prints a table: a line for each place of the sweep, with the time of one of
+// the `count` operations that were timed there. what: "time of a number".
+void PrintSweep(const std::vector<Timings>& sweep, int count,
+                const Phrase& what);
 
 }  // namespace d2l::profiling
 

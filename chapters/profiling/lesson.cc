@@ -22,6 +22,7 @@
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
 #include "chapters/profiling/latencies/sampling.h"
+#include "chapters/profiling/machine_drawing.h"
 #include "chapters/profiling/machine_load.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "chapters/profiling/programs.h"
@@ -230,18 +231,14 @@ void Latencies(Cell& cell) {
   }
   const std::vector<LatencyRow> rows = MeasureLatencies(options);
   std::cout << LatencyTable(rows);
-  const std::string reasons = WhyNotMeasured(rows);
-  if (cell.verbose()) {
-    std::cout << reasons;
-  } else if (!reasons.empty()) {
-    std::cout << Say("Why a row is n/a: --verbose\n");
-  }
+  if (cell.verbose()) std::cout << WhyNotMeasured(rows);
   for (const LatencyRow& row : rows) {
     const Measurement& yours = row.yours;
     cell.Check(yours.seconds.empty() == !yours.why_not.empty(), row.what);
     if (yours.seconds.empty()) continue;
     cell.Report(Sampled(row.what, "host", "s", yours.seconds));
   }
+  cell.ShowIfVerbose(DrawMachine(FindMachineParts()));
   cell.Show(LatencyPlot(options));
 }
 // %%

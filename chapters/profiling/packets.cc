@@ -126,15 +126,16 @@ void Packets(Cell& cell) {
       return Loop(n * messages,
                   [&by, bytes, piece] { by.Exchange(bytes, piece); });
     };
+    std::vector<Timings> sweep;
     for (const int bytes : {1, 64, 1 << 10, 1 << 13, 1 << 16}) {
       const int piece = all / 2;  // a packet of UDP has less than 64 KiB
       cell.At("bytes in a message", bytes);
-      PrintAt(FormatBytes(bytes),
-              cell.TimeInterleaved({{"TCP", {}, send(tcp, bytes, piece, 1)},
-                                    {"UDP", {}, send(udp, bytes, piece, 1)}}),
-              n);
+      sweep.push_back(
+          cell.TimeInterleaved({{"TCP", {}, send(tcp, bytes, piece, 1)},
+                                {"UDP", {}, send(udp, bytes, piece, 1)}}));
     }
     cell.AtNoPlace();
+    PrintSweep(sweep, n, "time of a message");
     const Timings t = cell.TimeInterleaved(
         {{"one byte", {}, send(tcp, 1, 1, 1)},
          {"64 KiB at once", {}, send(tcp, all, all, 1)},

@@ -118,9 +118,9 @@ void StorageQueue(Cell& cell) {
       cell.At("reads at a time", queue);
       sweep.push_back(cell.TimeInterleaved(
           {{"disk", {}, read(disk)}, {"page cache", {}, read(cache)}}));
-      PrintAt(absl::StrCat(queue), sweep.back(), reads);
     }
     cell.AtNoPlace();
+    PrintSweep(sweep, reads, "time of a read");
     const Timing &one = sweep.front()["disk"], &eight = sweep.back()["disk"];
     const Timing& cached = sweep.front()["page cache"];
     ClaimFaster(cell,

@@ -156,7 +156,7 @@ D2L_CELL("003/c18", OneByOne);
 
 // %% 003/c20, measured
 void FalseVectorisation(Cell& cell) {
-  const int times = cell.BySize(2, 20, 20), rows = 1000;
+  const int times = cell.BySize(1, 20, 20), rows = cell.BySize(100, 1000, 1000);
   const Device device = TryGpu();
   Tensor y, vec = Zeros({rows, 10, 10}, device);
   std::vector<float> host(vec.numel());
@@ -189,7 +189,7 @@ D2L_CELL("003/c20", FalseVectorisation);
 // %% 003/c21, measured
 void Reuse(Cell& cell) {
   const Device device = TryGpu();
-  Hundreds h(cell.BySize(20, 200, 200), device), slow = h;
+  Hundreds h(cell.BySize(4, 200, 200), device), slow = h;
   slow.on_device = Zeros(h.on_device.shape(), device);
   const Timings t = cell.TimeInterleaved(
       {{"stacked, to the host", {device}, [&] { Stacked(h, true); }},
@@ -239,8 +239,7 @@ std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
   std::vector<SizePoint> points;
   for (const int n : sizes) {
     cell.At("n", n);
-    const int count =
-        static_cast<int>(std::clamp(3e8 / n / n / n, 2.0, 2000.0));
+    const int count = static_cast<int>(std::clamp(1e7 / n / n / n, 2.0, 500.0));
     const Tensor x = Rand({n, n}, device);
     const std::vector<float> x_host = ToVector<float>(x);
     Tensor y;

@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "chapters/profiling/hardware.h"
 #include "chapters/profiling/latencies/sampling.h"
 #include "chapters/profiling/profiled_runs.h"
@@ -154,10 +153,9 @@ void Vectors(Cell& cell) {
     sweep.push_back(
         cell.TimeInterleaved({{"memory", {}, Loop(times, from_memory)},
                               {"cache", {}, Loop(times, from_cache)}}));
-    PrintAt(absl::StrCat(lanes), sweep.back(),
-            static_cast<int>(kNumbers) * times);
   }
   cell.AtNoPlace();
+  PrintSweep(sweep, static_cast<int>(kNumbers) * times, "time of a number");
   cell.Check(std::count(y1.begin(), y1.end(), y1[0]) == kNumbers, "y");
   const Timings &one = sweep.front(), &wide = sweep.back();
   cell.Claim(
@@ -186,7 +184,7 @@ std::vector<Timings> SweepOperations(Cell& cell, int cores,
   const std::size_t size = std::max<std::size_t>(
       kCached, LargeBytes(cell) / cores / sizeof(float) / kCached * kCached);
   const std::size_t part =
-      std::min<std::size_t>(size, cell.BySize(1 << 20, 1 << 23, 1 << 23));
+      std::min<std::size_t>(size, cell.BySize(1 << 19, 1 << 23, 1 << 23));
   const auto make = [&](std::size_t n) {
     return std::vector<std::vector<float>>(cores, std::vector<float>(n, 1));
   };
@@ -206,10 +204,9 @@ std::vector<Timings> SweepOperations(Cell& cell, int cores,
     };
     sweep.push_back(cell.TimeInterleaved(
         {{"memory", {}, from_memory}, {"cache", {}, from_caches}}));
-    PrintAt(absl::StrCat(operations), sweep.back(),
-            static_cast<int>(part) * cores);
   }
   cell.AtNoPlace();
+  PrintSweep(sweep, static_cast<int>(part) * cores, "time of a number");
   *numbers = part;
   return sweep;
 }

@@ -42,11 +42,6 @@ class SpinWait {
       until_ = start_ + nanos;
     }
   }
-  // Counts the time spent polling.
-  ~SpinWait() {
-    Look();
-    Count(nanos());
-  }
   SpinWait(const SpinWait&) = delete;
   SpinWait& operator=(const SpinWait&) = delete;
 
@@ -68,7 +63,7 @@ class SpinWait {
 
   // After a poll that found nothing: returns whether to poll again.
   bool Continue() {
-    if (now_ >= until_) return GiveUp();
+    if (now_ >= until_) return false;
     Look();
     const std::int64_t run = ProcessNanos();
     std::this_thread::yield();
@@ -78,7 +73,7 @@ class SpinWait {
   }
   // As Continue, but the thread keeps the core.
   bool ContinueSoon() {
-    if (now_ >= until_) return GiveUp();
+    if (now_ >= until_) return false;
     Look();
     return true;
   }
@@ -93,17 +88,6 @@ class SpinWait {
     return cores * away_nanos - run_nanos > away_nanos / 2;
   }
 
-  // How long all threads of the program have polled or were falling asleep, and
-  // how long this one did. Count adds polling that is done without a SpinWait.
-  static std::int64_t AllNanos() {
-    return all_nanos_.load(std::memory_order_relaxed);
-  }
-  static std::int64_t OwnNanos() { return own_nanos_; }
-  static void Count(std::int64_t nanos) {
-    own_nanos_ += nanos;
-    all_nanos_.fetch_add(nanos, std::memory_order_relaxed);
-  }
-
  private:
   // How often Until polls before it yields the core: a microsecond or so.
   static constexpr int kLooks = 32;
@@ -113,13 +97,6 @@ class SpinWait {
   static constexpr std::int64_t kLeast = 4'000'000;
   static constexpr std::int64_t kMost = 128'000'000;
 
-  // The cost of falling asleep, or of finding that there is no need to.
-  static constexpr std::int64_t kSleepNanos = 10'000;
-
-  static bool GiveUp() {
-    Count(kSleepNanos);
-    return false;
-  }
   // How long this program has run, on all cores together; 0.2 us.
   static std::int64_t ProcessNanos();
   // Returns the time since the last look. It is no polling if the thread cannot
@@ -135,8 +112,6 @@ class SpinWait {
 
   inline static std::atomic<std::int64_t> crowded_until_{0};
   inline static std::atomic<std::int64_t> crowded_nanos_{kLeast};
-  inline static std::atomic<std::int64_t> all_nanos_{0};
-  inline static thread_local std::int64_t own_nanos_ = 0;
 
   std::int64_t start_;
   std::int64_t now_;

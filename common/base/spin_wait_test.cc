@@ -64,22 +64,5 @@ TEST(SpinWait, ACoreThatThisProgramUsedWasNotLostToAnother) {
   EXPECT_TRUE(SpinWait::IsCrowded(kLost, 15 * kLost, 16));
 }
 
-TEST(SpinWait, CountsHowLongItLooked) {
-  AwaitFreeCores();
-  const std::int64_t own_before = SpinWait::OwnNanos(),
-                     all_before = SpinWait::AllNanos();
-  const Timer timer;
-  {
-    SpinWait spin(100'000);
-    while (spin.ContinueSoon()) {
-    }
-  }
-  std::thread([] { SpinWait::Count(5 * kSecond); }).join();
-  EXPECT_LE(SpinWait::OwnNanos() - own_before, timer.Nanos());
-  EXPECT_GE(SpinWait::AllNanos() - all_before, 5 * kSecond);
-  EXPECT_EQ(SpinWait::AllNanos() - all_before - 5 * kSecond,
-            SpinWait::OwnNanos() - own_before);
-}
-
 }  // namespace
 }  // namespace d2l

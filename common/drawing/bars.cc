@@ -79,9 +79,12 @@ struct Legend {
       }
     }
   }
-  // Parts of a length have no meaning on a logarithmic scale.
+  // Parts of a length have no meaning on a logarithmic scale; a call of the
+  // host has no parts.
   static double EnqueueOf(const Bar& bar, const Scale& scale) {
-    return scale.IsLogarithmic() ? 0 : std::min(bar.enqueue, bar.value);
+    return scale.IsLogarithmic() || bar.of_host
+               ? 0
+               : std::min(bar.enqueue, bar.value);
   }
 };
 
@@ -129,7 +132,7 @@ std::string ToText(const std::vector<Group>& groups) {
   if (legend.enqueue) {
     parts.push_back(Say("= enqueueing, # until the work is done"));
   }
-  if (legend.bound) parts.push_back(Say("| the bound asked for"));
+  if (legend.bound) parts.push_back(Say("| needed for HOLDS"));
   if (legend.logarithmic) parts.push_back(Say("a logarithmic scale"));
   return parts.empty()
              ? text
@@ -151,7 +154,8 @@ void DrawBar(const Bar& bar, const Scale& scale, double left, double top,
   const double middle = top + kRow / 2;
   const double bar_top = middle - kBar / 2;
   svg->Text(left - 8, middle + 4, bar.label.shown, {kSize, "end"});
-  svg->Rect(left, bar_top, x_of(bar.value) - left, kBar, {PaletteColour(0)},
+  svg->Rect(left, bar_top, x_of(bar.value) - left, kBar,
+            {PaletteColour(bar.of_host ? 1 : 0)},
             absl::StrCat(bar.label.shown, ": ", bar.text));
   if (const double enqueue = Legend::EnqueueOf(bar, scale); enqueue > 0) {
     svg->Rect(left, bar_top, x_of(enqueue) - left, kBar, {kEnqueueColour});
@@ -214,7 +218,7 @@ std::string ToSvg(const Phrase& name, const std::vector<Group>& groups) {
   }
   if (legend.bound) {
     svg.Line(x + 6, bottom + 12, x + 6, bottom + 28, {kBoundColour, 2, true});
-    key(Say("the bound asked for"));
+    key(Say("needed for HOLDS"));
   }
   if (legend.logarithmic) key(Say("a logarithmic scale"));
   return svg.ToString();

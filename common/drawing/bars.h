@@ -29,6 +29,7 @@ struct Bar {
   double high = 0;
   double enqueue = 0;               // the part of it that is enqueueing
   std::vector<double> bounds = {};  // bounds that claims require
+  bool of_host = false;             // has another colour than the devices'
 };
 
 Drawing DrawBars(const Phrase& name,

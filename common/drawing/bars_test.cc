@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/console/language.h"
+#include "common/drawing/drawing.h"
+#include "common/drawing/svg.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -124,6 +126,15 @@ TEST(Bars, RandomOnesFit) {
     EXPECT_THAT(drawing.svg, Not(HasSubstr("nan")));
     EXPECT_THAT(drawing.svg, Not(HasSubstr("width=\"-")));
   }
+}
+
+TEST(Bars, ACallOfTheHostHasAnotherColourAndNoParts) {
+  Bar host = {"host library", "4 ms", 0.004, 0.004, 0.004, /*enqueue=*/0.004};
+  host.of_host = true;
+  const Drawing drawing = DrawBars("time", {{host}});
+  EXPECT_THAT(drawing.text, Not(HasSubstr("enqueueing")));
+  EXPECT_THAT(drawing.svg, HasSubstr(PaletteColour(1)));
+  EXPECT_THAT(drawing.svg, Not(HasSubstr(PaletteColour(0))));
 }
 
 }  // namespace

@@ -317,6 +317,46 @@ void DrawPoints(const SvgArea& area, const std::vector<PlotSeries>& all,
   }
 }
 
+// The names beside points that are alone in their series, as those of a
+// roofline: such a point is known by its name, not by its colour only.
+class PointNames {
+ public:
+  // Writes the name on a side of the point where there is no other name.
+  void Write(const SvgArea& area, const PlotSeries& series, Svg* svg) {
+    constexpr double kApart = 8;
+    const double width = Svg::TextWidth(series.name, 11);
+    const double x = area.X(series.points[0].x), y = area.Y(series.points[0].y);
+    Place place;
+    for (const double below : {-5., 14.}) {
+      for (const double left : {x + kApart, x - kApart - width}) {
+        place = {left, y + below, width};
+        if (left + width < kRight && IsFree(place)) {
+          return WriteAt(place, series.name, svg);
+        }
+      }
+    }
+    WriteAt(place, series.name, svg);
+  }
+
+ private:
+  struct Place {
+    double left, bottom, width;
+  };
+
+  bool IsFree(const Place& a) const {
+    return std::none_of(places_.begin(), places_.end(), [&](const Place& b) {
+      return std::abs(a.bottom - b.bottom) < 12 && a.left < b.left + b.width &&
+             b.left < a.left + a.width;
+    });
+  }
+  void WriteAt(const Place& place, const std::string& name, Svg* svg) {
+    places_.push_back(place);
+    svg->Text(place.left, place.bottom, name, {11});
+  }
+
+  std::vector<Place> places_;
+};
+
 // A line of the legend.
 void DrawKey(double y, const std::string& name, const Svg::Stroke& stroke,
              Svg* svg) {
@@ -416,6 +456,7 @@ std::string Plot::ToSvg(const std::string& title) const {
   const Same same = [&](const PlotPoint& a, const PlotPoint& b) {
     return std::hypot(area.X(a.x) - area.X(b.x), area.Y(a.y) - area.Y(b.y)) < 2;
   };
+  PointNames names;
   double key_y = kBottom + 54;
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const std::string colour = PaletteColour(static_cast<int>(i));
@@ -424,6 +465,7 @@ std::string Plot::ToSvg(const std::string& title) const {
     const Svg::Stroke stroke = {colour, 2, /*dashed=*/!lies_on.empty()};
     DrawLine(area, series_[i], stroke, &svg);
     DrawPoints(area, series_, i, same, colour, &svg);
+    if (series_[i].points.size() == 1) names.Write(area, series_[i], &svg);
     DrawKey(key_y, series_[i].name + lies_on, stroke, &svg);
     key_y += 18;
   }

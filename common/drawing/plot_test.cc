@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -91,6 +93,32 @@ TEST(Plot, LinesThatCoincideAreSeen) {
   // Concentric rings: 3.5, 6 and 8.5 pixels.
   EXPECT_THAT(svg, HasSubstr("r=\"6\" fill=\"none\""));
   EXPECT_THAT(svg, HasSubstr("r=\"8.5\" fill=\"none\""));
+}
+
+// The names of points that are alone stand beside them, and not on each other.
+TEST(Plot, PointsAloneAreNamed) {
+  Plot plot("n", "", "time", "s");
+  plot.AddLine("line", {0, 10}, {0, 10});
+  for (const char* name : {"first", "second", "third"}) {
+    plot.AddLine(name, {5}, {5});
+  }
+  plot.AddLine("right", {10}, {5});
+  const std::string svg = plot.ToSvg();
+  const auto place = [&](const std::string& name) {
+    std::smatch text;
+    return std::regex_search(svg, text,
+                             std::regex("<text x=\"([0-9.]+)\" y=\"([0-9.]+)\" "
+                                        "font-size=\"11\"[^>]*>" +
+                                        name + "<"))
+               ? text[1].str() + " " + text[2].str()
+               : "";
+  };
+  EXPECT_EQ(place("line"), "");
+  std::set<std::string> places = {""};
+  for (const char* name : {"first", "second", "third", "right"}) {
+    places.insert(place(name));
+  }
+  EXPECT_EQ(places.size(), 5u) << svg;
 }
 
 TEST(Plot, RefusesWhatHasNoPlace) {

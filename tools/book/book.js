@@ -12,13 +12,18 @@ addEventListener("DOMContentLoaded", () => {
 
   function show(article, shown, chosen = null) {
     article.classList.toggle("hidden-answer", !shown);
+    const chose = chosen && !chosen.classList.contains("plain");
+    article.querySelector(".choices").classList.toggle("answered", Boolean(chose));
     for (const button of article.querySelectorAll(".choices button")) {
       button.setAttribute("aria-pressed", String(button === chosen));
     }
     // The prediction again, beside what answers it.
     const mine = article.querySelector(".prediction span");
-    mine.hidden = !chosen || chosen.classList.contains("plain");
-    if (chosen) mine.querySelector("b").textContent = chosen.textContent;
+    mine.hidden = !chose;
+    if (chosen) {
+      mine.querySelector("b").textContent = [chosen.textContent, chosen.dataset.mark]
+          .filter(Boolean).join(" · ");
+    }
     if (!all) return;
     const hidden = articles.some((one) => one.classList.contains("hidden-answer"));
     all.textContent = hidden ? words.show : words.hide;

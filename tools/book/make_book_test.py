@@ -34,7 +34,7 @@ def cell(**more):
         "section": "d2l 13.2.1", "exercises": "", "error": "", "seconds": 0.1, "load": None,
         "context": "Ten *times*, [there](../README.md), [d2l](https://d2l.ai/).", "python": "with Benchmark('numpy'):\n    pass",
         "course_printed": "numpy: 0.2660 sec", "predict": "how much?",
-        "choices": ["all", "none"], "learn": "wait.", "output": "printed here",
+        "choices": ["all", "none"], "right": 1, "picture": "+---+\n| <a> |\n+---+", "learn": "wait.", "output": "printed here",
         "source": {"file": "chapters/async_computation/lesson.cc", "line": 3,
                    "text": "int x = 1;"},
         "measured": {"file": "", "line": 0, "text": ""},
@@ -284,8 +284,13 @@ class Pages(unittest.TestCase):
                      "266 ms", "11.2 ms", "It is 2x.", "9 repeats", "wait.",
                      "https://d2l.ai/a.html", "--cell=004/In2", 'role="img"',
                      "<title id=", "the drawing</title>",
-                     "async_computation-lesson.html#line-3", "--python="):
+                     "async_computation-lesson.html#line-3",
+                     # The picture, and which choice is right.
+                     "A picture of what the text above says in words.", ">&lt;a&gt;</text>",
+                     'data-mark="correct" class="right">all', 'data-mark="not correct">none'):
             self.assertIn(text, page)
+        # PyTorch did not run: nothing stands for it.
+        self.assertNotIn("PyTorch here", page)
         self.assertIn("成立", pages["async_computation.zh.html"])
         self.assertIn("https://zh.d2l.ai/a.html", pages["async_computation.zh.html"])
         self.assertIn("front end", pages["glossary.html"])
@@ -303,7 +308,7 @@ class Pages(unittest.TestCase):
 
     def test_drawings_have_ids_of_their_own_and_a_text(self):
         page = self.make(lesson(cell()), drawings=[("a.svg", SVG)])["async_computation.html"]
-        svg = re.search("<svg.*?</svg>", page, re.DOTALL)[0]
+        svg = re.findall("<svg.*?</svg>", page, re.DOTALL)[-1]
         self.assertNotIn(">old<", svg)
         self.assertIn('style="--width: 100px"', svg)
         name = re.search(r'marker id="([\w-]+)"', svg)[1]

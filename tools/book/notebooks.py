@@ -148,9 +148,10 @@ def notebook(root, name, lang):
         section = translated.get(key, original)
         *before, learnt = section.parts.items()
         text = labelled(section, before)
-        if "```" not in text:  # a translation leaves the course's Python and its output out
+        # A translation leaves the course's Python out, and its output if it can.
+        if not re.search("```(python|text)", text):
             idea, *question = before
-            python = re.findall(r"(?ms)^```.*?^```$", original.parts[""])
+            python = re.findall(r"(?ms)^```(?:python|text)\n.*?^```$", original.parts[""])
             text = labelled(section, [("", "\n\n".join([idea[1], *python])), *question])
         cells += [markdown(f"## {section.title}\n\n{text}"), code(f'run("{key}")'),
                   markdown(labelled(section, [learnt]))]

@@ -12,6 +12,7 @@ import pygments.formatters
 import pygments.lexers
 
 import course_texts
+import picture
 import results
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -203,7 +204,7 @@ class Book:
 
     def chapter(self, lesson, lang):
         """The lesson, with the other data that its page needs."""
-        lesson = dict(lesson)
+        lesson, _ = dict(lesson), course_texts.translator(lang)
         url = re.search(r"https://[\w./-]+", lesson["section"])
         lesson["book"] = url[0] if url else ""
         if lang == "zh":
@@ -214,9 +215,11 @@ class Book:
         timelines = {one["id"]: f"timelines/{one['file']}" for one in lesson["timelines"]}
         printed = {one["id"]: one for one in lesson["pytorch"]["cells"]}
         sections = course_texts.sections(read(folder, "lesson.md"))
+        translated = course_texts.sections(read(folder, f"lesson.{lang}.md"))
         cells = []
         for cell in lesson["cells"]:
-            cell = dict(cell, slug=slug(cell["id"]), pytorch=printed.get(cell["id"]))
+            # An earlier run has no pictures, and does not say which choice is right.
+            cell = dict({"picture": "", "right": 0, **cell}, slug=slug(cell["id"]), pytorch=printed.get(cell["id"]))
             timeline = timelines.get(cell["id"], "")  # missing if only --results is
             cell["timeline"] = timeline if os.path.isfile(
                 os.path.join(self.out, timeline)) else ""
@@ -228,8 +231,14 @@ class Book:
                 line for line in cell["output"].splitlines()
                 if not any(file in line for file in files))
             cell["svgs"] = self.svgs(lesson, cell, lang)
+            cell["picture_svg"] = cell["picture"] and drawing(
+                picture.draw(cell["picture"]), f"{lesson['lesson']}-{cell['slug']}-picture",
+                cell["title"], _("A picture of what the text above says in words."))
+            section = sections.get(cell["id"])
+            said = translated.get(cell["id"], section)
+            cell["group"] = said and (said.facts.get("Group") or said.facts.get("组"))
             cell["output"] = re.sub(r"\n{3,}", "\n\n", cell["output"]).strip("\n")
-            cell["rows"] = three_columns(cell, sections.get(cell["id"]))
+            cell["rows"] = three_columns(cell, section)
             cells.append(cell)
         lesson["cells"] = cells
         english = course_texts.head(read(folder, "lesson.md"))
@@ -238,7 +247,8 @@ class Book:
             (one.parts[label] for one in (said, english) if one
              for label in ("Afterwards", "学完之后") if label in one.parts), "")
         shown = english.facts.get("Drawing") if english else ""
-        lesson["drawing"] = next((cell["svgs"][0] for cell in cells
+        lesson["drawing"] = next(({"name": cell["svgs"][0][0], "svg": cell["svgs"][0][1],
+                                   "cell": cell} for cell in cells
                                   if cell["id"] == shown and cell["svgs"]), None)
         ids = [cell["id"] for cell in cells]
         lesson["to_do"] = [one for one in to_do if one["cell"] not in ids]

@@ -242,8 +242,8 @@ Timings TimeSteps(Cell& cell, std::int64_t n, int times) {
 // ProductSteps: the five functions. TimeSteps stands above this cell.
 void ProductLadder(Cell& cell) {
   CheckSteps(cell);
-  const int small = 32, large = cell.BySize(250, 500, 1000);
-  const int times = 64;  // as one is too short for a clock
+  const int small = 32, large = cell.BySize(128, 500, 1000);
+  const int times = 32;  // as one is too short for a clock
   const Timings in_cache = TimeSteps(cell, small, times);
   const Timings t = TimeSteps(cell, large, 1);
   std::cout << Say("  n = %d           time   GFLOP/s  of the step before\n",

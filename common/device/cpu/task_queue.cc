@@ -82,8 +82,7 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
     {
       SpinWait spin(SpinNanos());
       do {
-        int pauses = 0;  // spin counts them
-        Slot* const slot = FrontAfterPauses([] { return false; }, pauses);
+        Slot* const slot = TryFrontLater([] { return false; });
         if (slot != nullptr) return slot;
         // The producer may be waiting for this very core.
       } while (spin.Continue());

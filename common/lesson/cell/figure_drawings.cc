@@ -62,6 +62,7 @@ Bar BarOf(const Figure& figure, const std::vector<Figure>& figures,
   Bar bar = {figure.label, FormatMedian(value, figure.unit),
              value.median, value.low,
              value.high,   EnqueueOf(figure, figures)};
+  bar.of_host = figure.measured_on == Phrase("host");
   for (const AskedFor& asked : asked_for) {
     if (asked.figure == figure.Name().english) {
       bar.bounds.push_back(asked.value);

@@ -41,7 +41,7 @@ TEST(DrawFigures, AlternativesAreBars) {
   EXPECT_THAT(drawings[0].text, HasSubstr("  one   ===="));
   EXPECT_THAT(drawings[0].text, HasSubstr("4.00 ms"));
   EXPECT_THAT(drawings[0].text, HasSubstr("  both  ===="));
-  EXPECT_THAT(drawings[0].text, HasSubstr("| the bound asked for"));
+  EXPECT_THAT(drawings[0].text, HasSubstr("| needed for HOLDS"));
 }
 
 TEST(DrawFigures, EachUnitHasADrawing) {

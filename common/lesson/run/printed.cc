@@ -108,8 +108,11 @@ void PrintCellHead(const NumberedCell& cell, const Detail& detail) {
               << "\n"
               << Wrap(text.context) << "\n";
   }
+  if (detail.picture && !text.picture.empty()) {
+    std::cout << text.picture << "\n\n";
+  }
   if (detail.code || detail.program) PrintCode(cell, detail);
-  if (detail.text && !text.predict.empty()) {
+  if (detail.predict && !text.predict.empty()) {
     std::cout << WrapWords(text.predict, Lead("Predict:"), "", Columns());
   }
 }

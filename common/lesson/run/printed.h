@@ -27,8 +27,10 @@ struct Detail {
   bool program = false;  // the C++ that the cell teaches
   bool code = false;     // and the Python, and where it is measured
   bool verbose = false;
-  bool chosen = false;  // only some cells: says what else there is to see
-  bool text = true;     // the cell's text, around its results
+  bool chosen = false;   // only some cells: says what else there is to see
+  bool text = true;      // the cell's text, around its results
+  bool picture = false;  // of the idea, in characters
+  bool predict = true;   // the question
 };
 
 // A line across the page.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,10 +11,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
@@ -71,10 +75,12 @@ Json ToJson(const CellResult& cell) {
           {"section", text.section},
           {"exercises", text.exercises},
           {"context", text.context},
+          {"picture", text.picture},
           {"python", absl::StripAsciiWhitespace(text.python)},
           {"course_printed", absl::StripAsciiWhitespace(text.course_printed)},
           {"predict", text.predict},
           {"choices", text.choices},
+          {"right", text.right},
           {"predicted", cell.predicted},
           {"learn", text.learn},
           {"source", ToJson(cell.source)},
@@ -115,6 +121,9 @@ std::string Dump(const Json& json) {
 // Claims that a cell shows without --verbose.
 constexpr std::size_t kShownClaims = 2;
 
+// Of what a notebook printed, in the course's table.
+constexpr std::size_t kPrintedColumns = 17;
+
 // "(needs 1.10x or more; 95 %: 1.88-1.91)", with the number unless the claim's
 // text has it.
 std::string Evidence(const Claimed& claim, bool only_number) {
@@ -143,6 +152,53 @@ std::string ClaimText(const Claimed& claim, bool only_number) {
     absl::StrAppend(&text, WrapWords(judgement.reason, indent, indent, width));
   }
   return text;
+}
+
+// "1.64 s, 1.65 s": the times of a notebook's output, "Done: 1.6357 sec"; the
+// output if it has none; "" if that is too long for a column.
+std::string PrintedFigures(const std::string& printed) {
+  const std::vector<std::string> words =
+      absl::StrSplit(printed, absl::ByAnyChar(" ;\n"), absl::SkipEmpty());
+  std::vector<std::string> times;
+  double number = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    absl::string_view word = words[i];
+    const double scale = absl::ConsumeSuffix(&word, "ms") ? 1e-3 : 1;
+    const bool has_unit = absl::ConsumeSuffix(&word, "s") || scale < 1 ||
+                          (i + 1 < words.size() && words[i + 1] == "sec");
+    if (has_unit && absl::SimpleAtod(word, &number)) {
+      times.push_back(FormatDuration(number * scale));
+    }
+  }
+  if (!times.empty()) return absl::StrJoin(times, ", ");
+  const std::string line = OneLine(printed);
+  return TextColumns(line) > kPrintedColumns ? "" : line;
+}
+
+// "Two devices are faster": a claim's text without ": {}." at its end.
+std::string WithoutNumber(std::string text) {
+  for (const char* end : {": {}.", "：{}。"}) {
+    if (absl::EndsWith(text, end)) text.resize(text.size() - strlen(end));
+  }
+  return absl::StrReplaceAll(text, {{"{}", "..."}});
+}
+
+// A line of the course's table.
+std::string TableLine(const std::string& cell, const std::string& claim,
+                      const std::string& printed, const std::string& number,
+                      const std::string& verdict) {
+  const auto column = [](const std::string& text, std::size_t columns) {
+    const std::string cut = CutText(text, columns);
+    return absl::StrCat(cut, std::string(columns - TextColumns(cut), ' '));
+  };
+  constexpr std::size_t kClaim = 34;
+  // Where nothing was printed, the claim has that column as well.
+  const std::string left = printed.empty()
+                               ? column(claim, kClaim + 1 + kPrintedColumns)
+                               : absl::StrCat(column(claim, kClaim), " ",
+                                              column(printed, kPrintedColumns));
+  return absl::StrCat(column(cell, 5), left, " ", column(number, 9), " ",
+                      verdict, "\n");
 }
 
 // Lists names as prose: "cpu:0", "cpu:0 and cpu:1", "a, b and c".
@@ -252,22 +308,20 @@ std::string CourseText(const std::vector<LessonResult>& lessons) {
   std::string text;
   for (const LessonResult& lesson : lessons) {
     for (const CellResult& cell : lesson.cells) {
-      if (cell.claims.empty()) continue;
-      absl::StrAppend(
-          &text, text.empty() ? "" : "\n",
-          Wrap(absl::StrCat(cell.text.title, " [", cell.text.id, "]"),
-               cell.number + "  "));
-      const std::string printed = OneLine(cell.text.course_printed);
-      if (!printed.empty()) {
-        absl::StrAppend(&text, Wrap(printed, PrintedBy(cell.text)));
-      }
-      const std::size_t shown = std::min(cell.claims.size(), kShownClaims);
-      for (std::size_t i = 0; i < shown; ++i) {
-        absl::StrAppend(&text, ClaimText(cell.claims[i], true));
+      std::string printed = PrintedFigures(cell.text.course_printed);
+      for (const Claimed& claim : cell.claims) {
+        absl::StrAppend(
+            &text, TableLine(cell.number, WithoutNumber(claim.text.shown),
+                             printed, claim.judgement.number,
+                             Translated(VerdictName(claim.judgement.verdict))));
+        printed.clear();  // stands beside the cell's first claim
       }
     }
   }
-  return text;
+  if (text.empty()) return "";
+  return absl::StrCat(TableLine("", Say("claim"), Say("notebook, d2l"),
+                                Say("here"), Say("verdict")),
+                      text);
 }
 
 std::string CountsText(const std::vector<LessonResult>& lessons) {

@@ -7,9 +7,9 @@
 //   {"lesson", "number", "title", "section", "lang", "size", "notes": [],
 //    "devices": [{"name", "kind", "description"}],
 //    "cells": [{"id", "number", "also": [], "title", "section", "exercises",
-//    "context", "python", "course_printed", "predict", "choices": [],
-//    "predicted", "learn", "source": {"file", "line", "text"}, "measured":
-//    {"file", "line", "text"}, "output", "error", "seconds",
+//    "context", "picture", "python", "course_printed", "predict", "choices":
+//    [], "right", "predicted", "learn", "source": {"file", "line", "text"},
+//    "measured": {"file", "line", "text"}, "output", "error", "seconds",
 //    "figures": [{"name", "label", "unit", "median", "low", "high"}],
 //    "claims": [{"text", "verdict", "meaning", "number", "evidence",
 //    "reason", "because"}], "not_asked",
@@ -25,8 +25,9 @@
 // unless the cell threw one. The file of a drawing is "" if none was written,
 // and a .dot file if Graphviz's dot failed: its text is there even if it was
 // not printed. The load is null if it is not known. Source is the taught
-// program, measured the code that measures it, empty if source does. Predicted
-// is the number of the learner's choice, from 1; 0 for none.
+// program, measured the code that measures it, empty if source does. Right is
+// the number of the choice that is right on every machine, from 1, predicted
+// that of the learner's; 0 for none.
 //
 // Pure functions; values own what they hold.
 
@@ -76,8 +77,9 @@ std::string ClaimsText(const CellResult& cell, bool verbose);
 // known. "" if there was no prediction.
 std::string PredictionText(const CellResult& cell);
 
-// The first two claims of each cell, with the course's output; without the
-// evidence.
+// The table at the end of the course, a line of 80 columns for each claim: the
+// cell's number, the claim, what the notebook or the book printed, the figure
+// of this run, and the verdict; long texts are cut. "" if there are no claims.
 std::string CourseText(const std::vector<LessonResult>& lessons);
 
 // The lines, joined by "; ".

@@ -5,8 +5,11 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/statistics.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
@@ -36,6 +39,7 @@ LessonResult SampleResult() {
                .section = "d2l 13.2.1",
                .exercises = "2",
                .context = "The same, and then we wait.",
+               .picture = "[a] --> [b]",
                .python = "\nwork()\n",
                .course_printed = "numpy: 0.2660 sec\ntorch: 0.0010 sec\n",
                .predict = "How long?",
@@ -101,9 +105,11 @@ TEST(LessonJson, HasExactlyThisShape) {
   cell["section"] = "d2l 13.2.1";
   cell["exercises"] = "2";
   cell["context"] = "The same, and then we wait.";
+  cell["picture"] = "[a] --> [b]";
   cell["python"] = "work()";
   cell["course_printed"] = "numpy: 0.2660 sec\ntorch: 0.0010 sec";
   cell["predict"] = "How long?";
+  cell["right"] = 0;
   cell["choices"] = {"no time", "a second"};
   cell["predicted"] = 2;
   cell["learn"] = "Wait.";
@@ -259,13 +265,37 @@ TEST(LoadText, NamesTheCellsThatOtherProgramsLeftOpen) {
 TEST(CourseText, NamesEachClaimByItsCell) {
   LessonResult lesson = SampleResult();
   lesson.cells.push_back(CellResult());
-  EXPECT_EQ(CourseText({lesson}),
-            "2.2  The true cost [004/In4]\n"
-            "notebook: numpy: 0.2660 sec; torch: 0.0010 sec\n"
-            "HOLDS  It takes 2.5x as long.\n"
-            "FAILS  \"quoted\"\n"
-            "       Asking takes longer.\n");
+  EXPECT_EQ(
+      CourseText({lesson}),
+      "     claim                              notebook, d2l     here      "
+      "verdict\n"
+      "2.2  It takes ... as long.              266 ms, 1.00 ms   2.5x      "
+      "HOLDS\n"
+      "2.2  \"quoted\"                                                       "
+      "FAILS\n"
+      "2.2  third                                                1.1x      "
+      "INCONCLUSIVE\n");
   EXPECT_EQ(CourseText({}), "");
+  // Long texts are cut, and so is a number; a claim beside which nothing was
+  // printed has more room.
+  CellResult& cell = lesson.cells[0];
+  cell.claims = {{"Two devices are faster than one after the other: {}.",
+                  {Verdict::kFails, "no measured size", "", ""}}};
+  for (const auto& [printed, shown] :
+       {std::pair("Self CPU time total: 875.584ms",
+                  "than one... 876 ms           "),
+        std::pair("a: 0.12 sec\nb: 0.13 sec\nc: 4 sec",
+                  "than one... 120 ms, 130 ms..."),
+        std::pair("True\n10\n", "than one... True; 10         "),
+        std::pair("test acc: 0.83, 3.0 sec/epoch on",
+                  "than one after the other     ")}) {
+    cell.text.course_printed = printed;
+    const std::string text = CourseText({lesson});
+    EXPECT_TRUE(
+        absl::StrContains(text, absl::StrCat("2.2  Two devices are faster ",
+                                             shown, " no mea... FAILS\n")))
+        << text;
+  }
 }
 
 TEST(CountsText, Counts) {

@@ -173,8 +173,8 @@ std::vector<LessonResult> RunAll(const std::vector<NumberedCell>& tasks,
       asks = answer.has_value();
       result.predicted = answer.value_or(0);
     }
-    std::cout << (result.text.predict.empty() || !run.detail.text ? "" : "\n")
-              << std::flush;
+    const bool asked = run.detail.predict && !result.text.predict.empty();
+    std::cout << (asked ? "\n" : "") << std::flush;
     const auto code = [&](CodePart part) {
       return CellSource(task.lesson->file, result.text.id, part)
           .value_or(SourceExcerpt());
@@ -303,17 +303,19 @@ Run MakeRun(Program program, const LessonOptions& options,
   const bool chosen = !options.cells.empty();
   const bool shows_program =
       !course && chosen && !options.no_code && IsOnTerminal();
-  return {
-      program,
-      options.size,
-      {shows_program, options.code, options.verbose, chosen, !options.no_text},
-      {options.pace, LinksOf(options).value()},
-      !course && !options.no_predict && !options.no_text && CanAsk(),
-      Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
-                    options.device_options.stream, Devices(),
-                    CpuBackend().Inventory().devices[0].cores),
-      options.svg,
-      profile};
+  const bool text = !options.no_text;
+  return {program,
+          options.size,
+          {shows_program, options.code, options.verbose, chosen, text,
+           /*picture=*/text && !course && IsOnTerminal(),
+           /*predict=*/text && !course},
+          {options.pace, LinksOf(options).value()},
+          !course && !options.no_predict && text && CanAsk(),
+          Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
+                        options.device_options.stream, Devices(),
+                        CpuBackend().Inventory().devices[0].cores),
+          options.svg,
+          profile};
 }
 
 // The lines below the last cell. seconds: of the run.

@@ -44,7 +44,7 @@ using Json = nlohmann::json;
 // The readable amount of a cell's code and of its output.
 constexpr int kMaxCodeLines = 55;
 constexpr int kMaxTaughtLines = 40;
-constexpr int kMaxPrintedLines = 60;
+constexpr int kMaxPrintedLines = 50;
 
 constexpr std::size_t kColumns = 80;
 

@@ -14,13 +14,16 @@ sys.path.append(os.path.join(HERE, "../../../tools"))
 import course_texts  # noqa: E402
 
 # The members of CellText, in its order; see lesson.h.
-MEMBERS = ["id", "title", "also", "section", "exercises", "context", "python", "course_printed",
+MEMBERS = ["id", "title", "also", "section", "exercises", "context", "picture", "python", "course_printed",
            "predict", "choices", "right", "learn"]
 PARTS = {"": "context", "Predict": "predict", "预测": "predict",
          "You learn": "learn", "你会学到": "learn"}
 # The list at the head of a section; "内容" is the translation's.
-FACTS = ["Also", "Book", "Exercises", "Does", "内容", "Defines", "Timed", "Claims", "Not drawn", "Rows"]
-CODE = {"python": "python", "text": "course_printed"}
+FACTS = ["Group", "组", "Also", "Book", "Exercises", "Does", "内容", "Defines", "Timed", "Claims",
+         "Not drawn", "Rows"]
+CODE = {"python": "python", "text": "course_printed", "picture": "picture"}
+# Of a picture, so that a terminal shows it beside the cell's text.
+MAX_LINES, MAX_COLUMNS = 12, 80
 
 
 def cell(section):
@@ -44,8 +47,12 @@ def cell(section):
             if paragraph.startswith("```"):
                 language, _, code = paragraph[3:].partition("\n")
                 if language not in CODE:
-                    raise ValueError(f'has code in "{language}"; there are python and text')
+                    raise ValueError(f'has code in "{language}"; there are {", ".join(CODE)}')
                 said[CODE[language]] = code.removesuffix("```").removesuffix("\n")
+                lines = said.get("picture", "").split("\n")
+                if len(lines) > MAX_LINES or max(map(course_texts.columns, lines)) > MAX_COLUMNS:
+                    raise ValueError(f"has a picture of more than {MAX_LINES} lines or "
+                                     f"{MAX_COLUMNS} columns")
             elif not paragraph.startswith("- "):
                 text.append(paragraph)
             elif PARTS[label] == "predict":

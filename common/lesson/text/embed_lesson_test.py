@@ -34,6 +34,10 @@ random * _matrix_.\r
 
 Next one.
 
+```picture
+a --> b
+```
+
 ```python
 # warm-up
 ## two
@@ -96,7 +100,7 @@ class LessonTest(unittest.TestCase):
         self.assertEqual(cells, [
             {"id": "004/In2", "title": "A clock: it lies", "also": ["001/c3", "002/c4"],
              "section": "d2l 13.2.1, and 2", "exercises": "1, 3",
-             "context": "Ten times: a random * _matrix_.\n\nNext one.",
+             "context": "Ten times: a random * _matrix_.\n\nNext one.", "picture": "a --> b",
              "python": "# warm-up\n## two\n\n  - x", "course_printed": "",
              "predict": "how much?", "choices": ["all", "a part", "none"], "right": 2,
              "learn": "a clock lies."},
@@ -124,12 +128,15 @@ class LessonTest(unittest.TestCase):
                 ("# t\n### a\n", False, '2: "### a" is not "## NAME: TITLE"'),
                 ("# t\n## a: b\n## a: c\n", False, "3: a is there twice"),
                 ("# t\n\n## a: b\n```cpp\nx;\n```\n", False,
-                 '3: a has code in "cpp"; there are python and text'),
+                 '3: a has code in "cpp"; there are python, text, picture'),
+                *[("# t\n## a: b\n```picture\n%s\n```\n" % picture, False,
+                   "2: a has a picture of more than 12 lines or 80 columns")
+                  for picture in ("-\n" * 12 + "-", "中" * 40 + "-")],
                 ("# t\n## a: b\n**Lern:** c\n", False,
                  '2: a has a part "Lern"; there are Predict and You learn'),
                 ("# t\n## a: b\ntext\n\n- c\n", False, "2: a has a list; only Predict has one"),
                 ("# t\n## a: b\n- Bok: c\n", False,
-                 '2: a has a fact "Bok"; there are Also, Book, Exercises, Does, 内容, Defines, Timed, '
+                 '2: a has a fact "Bok"; there are Group, 组, Also, Book, Exercises, Does, 内容, Defines, Timed, '
                  "Claims, Not drawn, Rows"),
                 ("# t\n## 9/x: y\n", True,
                  "2: 9/x is not in the English text, or stands behind a later one"),
@@ -159,7 +166,7 @@ class MainTest(unittest.TestCase):
                       printed.getvalue())
         self.assertIn('RegisterLesson({2, "async", 1, "%s", {' % files[0], printed.getvalue())
         self.assertIn('{"en", {"A: Asynchronous computation", ', printed.getvalue())
-        self.assertIn('{"004/In4", "The true cost", {}, "", "", "", "", "", "", {}, 0, ""}',
+        self.assertIn('{"004/In4", "The true cost", {}, "", "", "", "", "", "", "", {}, 0, ""}',
                       printed.getvalue())
         self.assertIn('{"zh", {"异步计算", ', printed.getvalue())
         self.assertIn('{"全部", "一部分", "没有"}, 2, "时钟会骗人。"}', printed.getvalue())

@@ -14,6 +14,12 @@
 //
 //   The same, and then we wait.
 //
+//   ```picture
+//   +-----------+  enqueues   +==========+
+//   | front end |------------>|  device  |
+//   +-----------+             +==========+
+//   ```
+//
 //   ```python
 //   with Benchmark(): …
 //   ```
@@ -34,9 +40,14 @@
 // star, not markup. The build reads the file (embed_lesson.py), and fails with
 // file and line if it cannot.
 //
+// A picture is what a terminal shows; tools/book/picture.py, which lists its
+// characters, draws an SVG of it for the pages of //:book. The translation has
+// a picture of its own. It has at most 12 lines of 80 columns.
+//
 // The list at its head has these facts and no others; chapters/README.md says
 // when a cell needs which:
 //
+//   Group      the heading of the cells from this one on, in //:book
 //   Also       the same cell's ids in the other notebooks
 //   Book       what it is about: d2l 13.2.1, or notebook 000
 //   Exercises  the book's exercises that it answers
@@ -88,7 +99,7 @@
 //
 // lesson.zh.md is the Chinese translation: titles, texts and questions. What it
 // lacks is shown in English. Its choices have the same order, and no mark. Of
-// the facts it has one, "- 内容：", in place of Does.
+// the facts it has "- 内容：", in place of Does, and "- 组：", of Group.
 //
 // Lessons and cells register while the program is loaded (static
 // initialisation), on one thread, and live as long as the process. LoadTexts is
@@ -115,6 +126,7 @@ struct CellText {
   std::string section = "";               // "d2l 13.2.1"
   std::string exercises = "";             // those answered here: "1, 3"
   std::string context = "";               // in two to five sentences
+  std::string picture = "";               // of the idea, in characters
   std::string python = "";                // the notebook's cell
   std::string course_printed = "";        // its output there: PrintedBy
   std::string predict = "";               // a question, before the cell runs

@@ -1,14 +1,23 @@
 #include "common/parallel/simulator/simulator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/console/format.h"
+#include "common/base/console/text.h"
 #include "common/drawing/bars.h"
+#include "common/drawing/svg.h"
 
 namespace d2l {
 namespace {
@@ -201,6 +210,51 @@ Drawing DrawLinkLoads(const Phrase& name, const Topology& topology,
          busy[link]});
   }
   return DrawBars({heading, heading}, {bars});
+}
+
+Drawing DrawCables(const Phrase& name, const Topology& topology) {
+  constexpr double kMiddle = 220, kRadius = 160, kDevice = 18, kKey = 20;
+  constexpr double kTurn = 6.283185307;
+  const int ranks = topology.ranks();
+  // The two devices of each cable, the fastest cables first.
+  std::map<double, std::vector<std::pair<int, int>>, std::greater<>> cables;
+  for (int a = 0; a < ranks; ++a) {
+    for (int b = a + 1; b < ranks; ++b) {
+      const std::vector<int> route = topology.Route(a, b);
+      if (route.size() > 1) continue;
+      cables[topology.links()[route[0]].bytes_per_second].emplace_back(a, b);
+    }
+  }
+  const auto x = [&](int rank) {
+    return kMiddle + kRadius * std::sin(kTurn * rank / ranks);
+  };
+  const auto y = [&](int rank) {
+    return kMiddle - kRadius * std::cos(kTurn * rank / ranks);
+  };
+  const double below = kMiddle + kRadius + kDevice + kKey;
+  Svg svg(2 * kMiddle, below + kKey * static_cast<double>(cables.size()),
+          name.shown);
+  svg.Text(16, 24, name.shown, {14, "start", "#111111", true});
+  std::string text;
+  int kind = 0;
+  for (const auto& [speed, devices] : cables) {
+    const Svg::Stroke stroke = {PaletteColour(5 + kind), 3};
+    const std::string label = FormatNumber(speed / 1e9) + " GB/s";
+    const double key = below + kKey * kind++;
+    svg.Line(16, key - 4, 46, key - 4, stroke);
+    svg.Text(54, key, label, {12});
+    const auto pair = [](std::string* out, const std::pair<int, int>& two) {
+      absl::StrAppend(out, two.first, "-", two.second);
+    };
+    absl::StrAppend(&text,
+                    Wrap(absl::StrJoin(devices, ", ", pair), label + "  "));
+    for (const auto& [a, b] : devices) svg.Line(x(a), y(a), x(b), y(b), stroke);
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    svg.Circle(x(rank), y(rank), kDevice, {"#ffffff", "#333333"});
+    svg.Text(x(rank), y(rank) + 5, absl::StrCat(rank), {14, "middle"});
+  }
+  return {name, text, svg.ToString()};
 }
 
 Plot PlotTimeByDevices(const std::vector<int>& devices, double bytes,

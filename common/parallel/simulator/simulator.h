@@ -78,6 +78,10 @@ double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
 Drawing DrawLinkLoads(const Phrase& name, const Topology& topology,
                       const Simulation& simulation, int most = 32);
 
+// The devices in a circle, by rank, and a line for each cable that connects two
+// of them; those of one speed have one colour.
+Drawing DrawCables(const Phrase& name, const Topology& topology);
+
 // The time of an allreduce of `bytes` by the number of devices, a line for each
 // algorithm that the topologies allow, and the bound.
 Plot PlotTimeByDevices(const std::vector<int>& devices, double bytes,

@@ -203,6 +203,16 @@ TEST(Simulator, RefusesWhatDoesNotFit) {
   EXPECT_THROW(Simulate(apart, OneCopy(), 1), std::invalid_argument);
 }
 
+TEST(Pictures, ShowTheTwoRingsOfACube) {
+  const Drawing cube = DrawCables("cube", Topology::HybridCube(18e9));
+  EXPECT_EQ(cube.text,
+            "36.0 GB/s  0-1, 0-7, 1-2, 2-3, 3-4, 4-5, 5-6, 6-7\n"
+            "18.0 GB/s  0-3, 0-6, 1-6, 1-7, 2-4, 2-5, 3-5, 4-7\n");
+  EXPECT_TRUE(absl::StrContains(cube.svg, ">36.0 GB/s<"));
+  EXPECT_EQ(DrawCables("switch", Topology::NvSwitch(8, 54e9)).text, "")
+      << "no cable connects two devices";
+}
+
 TEST(Pictures, ShowLinksAndCurves) {
   const Topology tree = Topology::PcieTree(4, 2, 16e9);
   const Simulation run = Simulate(
