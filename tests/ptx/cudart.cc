@@ -98,7 +98,6 @@ struct FatBinary {
 struct Registered {
   FatBinary* binary = nullptr;
   std::string name;
-  int most_dynamic_shared = 0;
 };
 struct Registry {
   std::mutex mutex;                           // guards all below
@@ -132,8 +131,7 @@ const Kernel* KernelOf(const Registered& registered) {
 }
 
 // Why a GPU refuses a launch; 0 if it does not.
-int Refusal(const Registered& registered, const Kernel& kernel, dim3 grid,
-            dim3 block, std::size_t shared) {
+int Refusal(const Kernel& kernel, dim3 grid, dim3 block, std::size_t shared) {
   const auto refuse = [&](int error, const std::string& why) {
     char sizes[160];
     std::snprintf(sizes, sizeof(sizes),
@@ -160,10 +158,7 @@ int Refusal(const Registered& registered, const Kernel& kernel, dim3 grid,
         cudaErrorLaunchOutOfResources,
         "__launch_bounds__ allows " + std::to_string(bound) + " threads");
   }
-  const std::size_t most = std::max<std::size_t>(
-      kSharedBytes, static_cast<std::size_t>(registered.most_dynamic_shared));
-  if (kernel.shared_bytes > kSharedBytes ||
-      kernel.shared_bytes + shared > most) {
+  if (kernel.shared_bytes + shared > kSharedBytes) {
     return refuse(cudaErrorInvalidValue, "too much shared memory");
   }
   return 0;
@@ -374,7 +369,7 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block,
   if (registered == nullptr) return Done(cudaErrorInvalidDeviceFunction);
   const Kernel* const kernel = KernelOf(*registered);
   if (kernel == nullptr) return Done(cudaErrorInvalidDeviceFunction);
-  if (const int error = Refusal(*registered, *kernel, grid, block, shared)) {
+  if (const int error = Refusal(*kernel, grid, block, shared)) {
     return Done(error);
   }
   Launch launch;
@@ -405,15 +400,6 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes,
   attributes->ptxVersion = attributes->binaryVersion = kCapability;
   return cudaSuccess;
 }
-cudaError_t cudaFuncSetAttribute(const void* function,
-                                 cudaFuncAttribute attribute, int value) {
-  Registered* const registered = Find(function);
-  if (registered == nullptr) return Done(cudaErrorInvalidDeviceFunction);
-  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-    registered->most_dynamic_shared = value;
-  }
-  return cudaSuccess;
-}
 
 // ---- Errors and devices.
 
@@ -436,10 +422,6 @@ cudaError_t cudaSetDevice(int gpu) {
   const int error = Gpus().SetDevice(gpu);
   current_gpu = error == 0 ? gpu : -1;
   return Done(error);
-}
-cudaError_t cudaGetDevice(int* gpu) {
-  *gpu = CurrentGpu();
-  return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;

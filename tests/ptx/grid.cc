@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/ptx/kernel.h"
@@ -62,10 +62,13 @@ class GridRun {
     block_.shared.resize(kernel_.shared_bytes + launch.dynamic_shared);
     block_.last_range.resize(kernel_.code.size());
     block_.warps.resize(warps);
-    registers_.resize(warps * kernel_.register_bytes + kAlignment);
+    // Kept for the thread's next grid: new memory costs more than a small grid.
+    thread_local std::vector<char> registers;
+    const std::size_t bytes = warps * kernel_.register_bytes + kAlignment;
+    if (registers.size() < bytes) registers.resize(bytes);
     locals_.resize(warps * kLanes * kernel_.local_bytes);
-    const auto start = reinterpret_cast<std::uintptr_t>(registers_.data());
-    char* const aligned = registers_.data() + (kAlignment - start % kAlignment);
+    const auto start = reinterpret_cast<std::uintptr_t>(registers.data());
+    char* const aligned = registers.data() + (kAlignment - start % kAlignment);
     for (std::size_t i = 0; i < warps; ++i) {
       Warp& warp = block_.warps[i];
       warp.block = &block_;
@@ -74,6 +77,12 @@ class GridRun {
       warp.local = locals_.data() + i * kLanes * kernel_.local_bytes;
       FillConstants(warp);
       order_.push_back(&warp);
+    }
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      const auto special = kernel_.specials.find(std::string("%ctaid.") +
+                                                 static_cast<char>('x' + axis));
+      if (special == kernel_.specials.end()) continue;
+      block_indices_.emplace_back(special->second, axis);
     }
   }
 
@@ -123,48 +132,41 @@ class GridRun {
     }
   }
 
+  // Of "%tid.y", "%laneid" and so on; that of %ctaid is set for each block.
   std::uint32_t SpecialValue(const std::string& name, const Warp& warp,
                              unsigned lane) const {
     const Dim& block = launch_.block;
+    const Dim& grid = launch_.grid;
     const unsigned thread = warp.number * kLanes + lane;
-    if (name == "%tid.x") return thread % block.x;
-    if (name == "%tid.y") return thread / block.x % block.y;
-    if (name == "%tid.z") return thread / block.x / block.y;
+    const std::size_t dot = std::min(name.find('.'), name.size());
+    const std::string base = name.substr(0, dot);
+    const auto axis = [&](unsigned x, unsigned y, unsigned z) {
+      return name.back() == 'x' ? x : name.back() == 'y' ? y : z;
+    };
+    if (base == "%tid") {
+      return axis(thread % block.x, thread / block.x % block.y,
+                  thread / block.x / block.y);
+    }
+    if (base == "%ntid") return axis(block.x, block.y, block.z);
+    if (base == "%nctaid") return axis(grid.x, grid.y, grid.z);
+    if (base == "%ctaid") return 0;
     if (name == "%laneid") return lane;
     if (name == "%lanemask_eq") return 1u << lane;
     if (name == "%lanemask_lt") return (1u << lane) - 1;
     if (name == "%lanemask_le") return (2u << lane) - 1;
     if (name == "%lanemask_gt") return ~((2u << lane) - 1);
     if (name == "%lanemask_ge") return ~((1u << lane) - 1);
-    const std::map<std::string, std::uint32_t> of_all = {
-        {"%ntid.x", block.x},
-        {"%ntid.y", block.y},
-        {"%ntid.z", block.z},
-        {"%nctaid.x", launch_.grid.x},
-        {"%nctaid.y", launch_.grid.y},
-        {"%nctaid.z", launch_.grid.z},
-        {"%ctaid.x", 0},
-        {"%ctaid.y", 0},  // see RunBlock
-        {"%ctaid.z", 0},
-    };
-    const auto it = of_all.find(name);
-    if (it == of_all.end()) {
-      throw Unsupported(kernel_.text.name + ": the register " + name);
-    }
-    return it->second;
+    throw Unsupported(kernel_.text.name + ": the register " + name);
   }
 
   void RunBlock() {
     std::fill(block_.shared.begin(), block_.shared.end(), '\xff');
     block_.written.assign(block_.shared.size(), 0);
     steps_left_ = settings_.most_steps;
-    static const std::string names[] = {"%ctaid.x", "%ctaid.y", "%ctaid.z"};
     for (Warp& warp : block_.warps) {
-      for (int k = 0; k < 3; ++k) {
-        const auto special = kernel_.specials.find(names[k]);
-        if (special == kernel_.specials.end()) continue;
-        auto* const values = Register<std::uint32_t>(warp, special->second);
-        std::fill(values, values + kLanes, block_.index[k]);
+      for (const auto& [place, axis] : block_indices_) {
+        auto* const values = Register<std::uint32_t>(warp, place);
+        std::fill(values, values + kLanes, block_.index[axis]);
       }
       const unsigned lanes =
           std::min<unsigned>(kLanes, threads_ - warp.number * kLanes);
@@ -340,7 +342,7 @@ class GridRun {
   const Settings& settings_;
   const unsigned threads_;
   Block block_;
-  std::vector<char> registers_;
+  std::vector<std::pair<std::uint32_t, unsigned>> block_indices_;  // %ctaid
   std::vector<char> locals_;
   std::vector<Warp*> order_;
   std::minstd_rand random_;
