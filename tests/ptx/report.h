@@ -3,8 +3,8 @@
 //   Report("a launch of AddKernel is refused: the grid is empty");
 //   ReportAt("reads shared memory that nobody wrote", warp, instruction, lane);
 //
-// Findings go to stderr, each once. A program with findings ends with
-// exit code 66, whatever its tests say, unless D2L_PTX_EXPECT_FINDINGS is set.
+// Findings go to stderr, each once. A program with findings ends with exit code
+// 66, whatever its tests say.
 // Thread-safe.
 
 #ifndef D2L_TESTS_PTX_REPORT_H_
