@@ -97,7 +97,7 @@ class CudaConfigureTest(unittest.TestCase):
     def expect(self, nvcc, library_folder, **options):
         toolkit = self.configure(**options)
         self.assertEqual((toolkit.problem, toolkit.nvcc), ("", nvcc))
-        self.assertIn('linkopts = ["-L%s"' % library_folder, self.machine.files["BUILD"])
+        self.assertIn('["-L%s", "-lcudart_static"' % library_folder, self.machine.files["BUILD"])
         return toolkit
 
     def expect_problem(self, *words, **environment):

@@ -165,13 +165,22 @@ double RequestSeconds(Cell& cell, const Tensor& x) {
   return t.enqueue.value.median / kRequests;
 }
 
+// Twice as many as a queue of a virtual device holds, or the notebook's.
+Products TwoQueues(const Cell& cell) {
+  const bool virtual_devices = First().type() == DeviceType::kCpu;
+  return SmallProducts(cell, virtual_devices ? 8192 : 20000);
+}
+
+void PrintPredictionOf(const Products& p, const Timings& t) {
+  Run(p.x1, p.count);
+  PrintPrediction(t, p.count, CurrentStream(First()).QueuedOperations());
+}
+
 // %% 000/In7, measured
-// RequestSeconds stands above; ClaimHeldUp: two_devices.cc
+// The functions that print and count stand above; ClaimHeldUp: two_devices.cc
 void In7(Cell& cell) {
   cell.PaceDevices();
-  // Twice as many as a queue of a virtual device holds, or the notebook's.
-  const bool virtual_devices = First().type() == DeviceType::kCpu;
-  const Products p = SmallProducts(cell, virtual_devices ? 8192 : 20000);
+  const Products p = TwoQueues(cell);
   const double requests = p.count * RequestSeconds(cell, p.x1);
   std::vector<double> calls;  // how long those for GPU1 took
   std::pair<Tensor, Tensor> y;
@@ -193,8 +202,7 @@ void In7(Cell& cell) {
   const Judgement gain = Faster(t[2], t[0], kGain);
   cell.Claim("Two devices are faster than one after the other: {}.", gain,
              WhyNoGain(2 * requests, t[2], gain));
-  Run(p.x1, p.count);
-  PrintPrediction(t, p.count, CurrentStream(First()).QueuedOperations());
+  PrintPredictionOf(p, t);
   ClaimHeldUp(cell, t, gain, calls, requests);
   cell.Show(
       DrawTimelines("both orders", {{"notebook", ProfileProgram(notebook)},
@@ -241,6 +249,13 @@ void Mm4000(Cell& cell) {
 // %%
 D2L_CELL("d2l/mm-4000", Mm4000);
 
+void PrintSureFrom(const std::vector<SweepPoint>& sweep) {
+  std::cout << Wrap(Say("Two devices are reliably faster from this size on: "
+                        "%s.",
+                        SureFrom("n", sweep, kGain).number),
+                    "  ");
+}
+
 // %% d2l/size-sweep, measured
 // Enough products for ten milliseconds or so on a core, for one at the smallest
 // size, unless a queue has no room for them.
@@ -278,10 +293,7 @@ void SizeSweep(Cell& cell) {
     largest = Above(sweep.back().ratio, kGain);
     why = WhyNoGain(two.enqueue.value.median, two, largest);
   }
-  std::cout << Wrap(Say("Two devices are reliably faster from this size on: "
-                        "%s.",
-                        SureFrom("n", sweep, kGain).number),
-                    "  ");
+  PrintSureFrom(sweep);
   cell.Claim(Worded("With n = %d, two devices are faster: {}.", sizes.back()),
              largest, why);
 }
