@@ -145,6 +145,9 @@ std::string FilePart(const std::string& text) {
   return part.empty() ? "drawing" : part.substr(0, 60);
 }
 
+// "4", "2.5".
+std::string PaceText(double pace) { return absl::StrFormat("%g", pace); }
+
 // As Cell::Show prints it.
 std::string HeadedText(const Drawing& drawing) {
   return absl::StrCat("\n", drawing.name.shown, "\n\n", drawing.text);
@@ -223,7 +226,7 @@ Phrase MeasuredOn(const std::vector<Device>& devices) {
   };
   const Phrase on = Worded("%s, %s", all(names), all(kinds));
   const double pace = VirtualPace();
-  return pace == 0 ? on : Worded("%s, at a pace of %s", on, FormatNumber(pace));
+  return pace == 0 ? on : Worded("%s, at a pace of %s", on, PaceText(pace));
 }
 
 std::string Claimed::Meaning() const {
@@ -376,9 +379,9 @@ void Cell::PaceDevices(const std::optional<Topology>& links) {
   if (timing.pace == 0 && !timing.links.has_value()) return;
   timing_.emplace(timing);
   if (told || timing.pace == 0) return;
-  std::cout << Wrap(Say("At a pace of %s: each operation lasts %s times its "
-                        "computing time, so that %d cores stand for %d GPUs.",
-                        FormatNumber(timing.pace), FormatNumber(timing.pace),
+  std::cout << Wrap(Say("Pace %s: operations last %s times as long; %d cores "
+                        "stand for %d GPUs.",
+                        PaceText(timing.pace), PaceText(timing.pace),
                         UsableCores(), names.size()),
                     "  ");
 }
