@@ -133,9 +133,8 @@ void PrintPrediction(const Timings& t, int products, std::int64_t queued) {
   const double gain =
       t[0].completion.value.median / t[1].completion.value.median;
   std::cout << Wrap(
-      Say("With room for %d products a queue allows the "
-          "notebook's order %s; it has %s.",
-          queued, FormatFactor(all / (all - static_cast<double>(queued))),
+      Say("A queue of %d allows the notebook's order %s; it has %s.", queued,
+          FormatFactor(all / (all - static_cast<double>(queued))),
           FormatFactor(gain)),
       "  ");
 }
