@@ -36,7 +36,7 @@ TEST(TraceProgram, TheGraphHasTheProfilesTimes) {
     EXPECT_GT(op.end, 0);
   }
   EXPECT_EQ(launched, run.graph.ops().size() - 1);  // all but T
-  EXPECT_EQ(run.graph.streams().size(), 3u);  // one of them for the copy
+  EXPECT_EQ(run.graph.streams().size(), 3u);        // one of them for the copy
   EXPECT_GT(run.graph.critical_path_seconds(), 0);
   bool waited = false;
   for (const ProfiledSpan& span : run.profile.spans) {

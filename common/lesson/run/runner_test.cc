@@ -1052,9 +1052,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--link=usb asked for, with 2 devices; there are pcie, "
                  "nvlink, nvswitch, dgx1 (8 devices at most)",
                  "Say --link=pcie, or --link=12.5e9,5e-6"}},
-        BadFlag{"LinkWithoutSpeed",
-                {"--link=0,1e-6"},
-                {"--link=0,1e-6 asked for"}},
+        BadFlag{
+            "LinkWithoutSpeed", {"--link=0,1e-6"}, {"--link=0,1e-6 asked for"}},
         BadFlag{
             "UnknownCell",
             {"--cell=s/after,s/nothing"},
