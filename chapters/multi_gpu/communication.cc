@@ -174,19 +174,21 @@ double EqualFrom(const std::vector<double>& a, const std::vector<double>& b) {
   return 256 + 768 * (a[0] - b[0]) / ((b[1] - b[0]) - (a[1] - a[0]));
 }
 
+std::vector<Device> PacedDevices(Cell& cell) {
+  cell.PaceDevices();
+  return AtLeastTwo();
+}
+
 }  // namespace
 
 // %% d2l/three-splits, measured
 void ThreeSplits(Cell& cell) {
-  cell.PaceDevices();
-  const std::vector<Device> devices = AtLeastTwo();
+  const std::vector<Device> devices = PacedDevices(cell);
   const int p = static_cast<int>(devices.size());
   const std::int64_t width = cell.BySize(64, 256, 1024);
   const SplitNet net = MakeSplitNet(p, width, 2 * width, devices[0]);
   const std::vector<Split> splits = SplitsOver(devices);
-  // A part of a batch has to be large, or its products are slower ones.
-  const std::int64_t rows = cell.BySize(256, 2048, 8192);
-  const Tensor x = Randn({rows, width}, devices[0]);
+  const Tensor x = Randn({cell.BySize(256, 2048, 8192), width}, devices[0]);
   const Tensor target = Randn(x.shape(), devices[0]);
   const std::vector<float> expected = OnHost(OneDevice(net)(x, target));
   std::vector<Alternative> steps;
@@ -299,7 +301,8 @@ std::shared_ptr<DataParallel> SixLayers(const std::vector<Device>& devices,
   return std::make_shared<DataParallel>(std::move(net), NumbersOf(devices),
                                         options);
 }
-// %% d2l/overlap-link, measured
+// %%
+
 // Steps that send at the end, and beside backward.
 Timings TimeSixLayers(Cell& cell, const Phrase& over, const Tensor& x,
                       const Tensor& y) {
@@ -320,6 +323,7 @@ Timings TimeSixLayers(Cell& cell, const Phrase& over, const Tensor& x,
   return t;
 }
 
+// %% d2l/overlap-link, measured
 void OverlapLink(Cell& cell) {
   const std::int64_t batch = cell.BySize(64, 256, 8192);
   const Tensor x = Rand({batch, 512}, TryGpu());
@@ -414,7 +418,9 @@ void ClaimOverLinks(Cell& cell, const std::vector<SimulatedServer>& servers) {
   for (const SimulatedServer& server : servers) {
     const std::string number = absl::StrCat(took.size());
     took.push_back(RunInFreshProcess(kLinksProbe, {number}).value()[0]);
-    cell.Report(Known(Worded("%s, run", server.name), "s", took.back()));
+    Figure figure = Known(Worded("%s, run", server.name), "s", took.back());
+    figure.measured_on = Phrase("virtual devices");
+    cell.Report(figure);
     std::cout << absl::StrFormat("  %s%8.2f ms\n", Padded(server.name, 24),
                                  1e3 * took.back());
     off = std::max(off, std::abs(took.back() / server.simulated - 1));

@@ -81,7 +81,6 @@ void LeNetScratch(Cell& cell) {
   const double by_one = TrainLeNet(one, size, epochs, training, test);
   const double by_two = TrainLeNet(two, size, epochs, training, test);
   const double apart = std::abs(by_one - by_two);
-
   const Batch batch = *DataLoader(training, {size}, one[0]).Next();
   ReplicaSet alone = Replicate(LeNet().init(one[0]), one);
   ReplicaSet both = Replicate(alone.params[0], two);
