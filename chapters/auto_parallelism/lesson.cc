@@ -165,8 +165,10 @@ double RequestSeconds(Cell& cell, const Tensor& x) {
   return t.enqueue.value.median / kRequests;
 }
 
-// Twice as many as a queue of a virtual device holds, or the notebook's.
-Products TwoQueues(const Cell& cell) {
+// At a pace, and twice as many as a queue of a virtual device holds; on GPUs
+// the notebook's.
+Products TwoQueues(Cell& cell) {
+  cell.PaceDevices();
   const bool virtual_devices = First().type() == DeviceType::kCpu;
   return SmallProducts(cell, virtual_devices ? 8192 : 20000);
 }
@@ -179,7 +181,6 @@ void PrintPredictionOf(const Products& p, const Timings& t) {
 // %% 000/In7, measured
 // The functions that print and count stand above; ClaimHeldUp: two_devices.cc
 void In7(Cell& cell) {
-  cell.PaceDevices();
   const Products p = TwoQueues(cell);
   const double requests = p.count * RequestSeconds(cell, p.x1);
   std::vector<double> calls;  // how long those for GPU1 took
