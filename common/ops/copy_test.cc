@@ -407,6 +407,7 @@ TEST_P(CrossDeviceTest, ACopyIntoATensorWaitsForItsEarlierUses) {
   const Tensor target = Zeros({1003}, other());
   Tensor before;
   const auto use = [&] {
+    before = Tensor();  // a stalled GPU has no new memory to give
     before = target + 1;
     CopyTo(x, target, /*non_blocking=*/true);
   };
