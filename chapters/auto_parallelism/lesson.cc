@@ -176,6 +176,7 @@ Products TwoQueues(Cell& cell) {
 void PrintPredictionOf(const Products& p, const Timings& t) {
   Run(p.x1, p.count);
   PrintPrediction(t, p.count, CurrentStream(First()).QueuedOperations());
+  Synchronize(First());
 }
 
 // %% 000/In7, measured
