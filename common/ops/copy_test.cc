@@ -9,6 +9,7 @@
 #include <future>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -423,6 +424,8 @@ TEST_P(CrossDeviceTest, ACopyIntoATensorWaitsForItsEarlierUses) {
 }
 
 TEST_P(CrossDeviceTest, ACopyWaitsForWhatItsStreamHasWaitedFor) {
+  // Between a GPU and a CPU device the source's stream reads (copy.h).
+  if (device().type() != other().type()) return;
   Stream& writer = NewStream(device());
   const Tensor x = Full({1003}, 5, device());
   Event written;
@@ -436,7 +439,6 @@ TEST_P(CrossDeviceTest, ACopyWaitsForWhatItsStreamHasWaitedFor) {
   Synchronize(device());
   StreamStall hold(writer);
   write(7);
-  if (device().type() != other().type()) hold.Release();
   CurrentStream(other()).Wait(written);
   const Tensor copy = To(x, other(), /*non_blocking=*/true);
   hold.Release();
@@ -457,7 +459,11 @@ TEST_P(CrossDeviceTest, AReadOfAFailedCopyMendsTheReceiver) {
   for (int round = 0; round < 3; ++round) {
     bad = copy = result = Tensor();
     {
-      StreamStall hold(CurrentStream(device()));
+      // A stalled GPU has no memory to give, and the request needs some.
+      std::optional<StreamStall> hold;
+      if (device().type() == DeviceType::kCpu) {
+        hold.emplace(CurrentStream(device()));
+      }
       request(4);
     }
     // Of the copy or of what is made of it; both stay failed.
