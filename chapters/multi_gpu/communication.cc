@@ -227,7 +227,7 @@ void ThreeSplits(Cell& cell) {
                                                    from)
                              : weights));
   cell.Claim("Data parallelism is faster than the next best: {}.",
-             Faster(t[4], t[fast], 1.05),
+             Faster(t[4], t[fast], 1),
              OneDeviceOr(Say(
                  "Next best is %s, which moves %s; data parallelism moves %s.",
                  t[fast].completion.label.shown, FormatBytes(moves[fast][0]),

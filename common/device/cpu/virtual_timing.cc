@@ -18,10 +18,9 @@ LinkClock::Span LinkClock::Book(int from, int to, double bytes,
   MutexLock lock(mutex_);
   const bool with_host = from == kHostNode || to == kHostNode;
   if (from == to || (with_host && !topology_.has_host())) return {ready, ready};
-  const auto node = [&](int n) {
-    return n == kHostNode ? topology_.ranks() : n;
-  };
-  const std::vector<int> route = topology_.Route(node(from), node(to));
+  const int host = topology_.ranks();
+  const std::vector<int> route = topology_.Route(
+      from == kHostNode ? host : from, to == kHostNode ? host : to);
   const auto nanos =
       static_cast<std::int64_t>(1e9 * topology_.Seconds(route, bytes));
   std::int64_t begin = ready;
