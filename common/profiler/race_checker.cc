@@ -192,18 +192,17 @@ void RaceChecker::Check(Block& block, const Use& use, bool keep) {
   const auto is_before = [&](const Use& other) {
     return other.stream == use.stream || Has(clock, other);
   };
-  // A copy beside a stream needs that stream's waits.
-  const auto name = [&](std::size_t stream) {
-    return streams_[stream]->receiver().name();
-  };
   std::size_t kept = 0;
   for (const Use& other : block.uses) {
     if (Has(host_, other)) continue;  // so has all that comes from now on
     const bool overlap = other.begin < use.end && use.begin < other.end;
     if (overlap && (other.writes || use.writes) && !is_before(other)) {
+      // A copy beside a stream needs that stream's waits.
       const Race race = {
-          {other.operation, other.at, name(other.stream), other.writes},
-          {use.operation, use.at, name(use.stream), use.writes}};
+          {other.operation, other.at, streams_[other.stream]->receiver().name(),
+           other.writes},
+          {use.operation, use.at, streams_[use.stream]->receiver().name(),
+           use.writes}};
       const bool known =
           std::any_of(races_.begin(), races_.end(), [&](const Race& r) {
             return SameLines(r.first, race.first) &&
