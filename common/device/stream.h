@@ -154,7 +154,7 @@ class Stream {
   // What is enqueued from here on waits until `bytes` have crossed the links
   // from each of these nodes of the topology to another, behind what is
   // enqueued already. No effect without links (cpu/virtual_timing.h).
-  virtual void Transfer(std::vector<int> /*from*/, int /*to*/,
+  virtual void Transfer(const std::vector<int>& /*from*/, int /*to*/,
                         std::size_t /*bytes*/) {}
 
   // The failure that Synchronize would throw; null if there is none.

@@ -193,14 +193,14 @@ std::uint64_t CpuStream::DoHostCallback(const OpLabel& label,
       });
 }
 
-void CpuStream::Transfer(std::vector<int> from, int to, std::size_t bytes) {
+void CpuStream::Transfer(const std::vector<int>& from, int to,
+                         std::size_t bytes) {
   const internal::ActiveTiming* const timing = internal::active_timing.load();
   if (timing == nullptr || !timing->links.has_value()) return;
-  Enqueue<TaskQueue::Kind::kBeside>(OpLabel("transfer"),
-                                    [from = std::move(from), to, bytes] {
-                                      if (timed_stream != nullptr)
-                                        timed_stream->Cross(from, to, bytes);
-                                    });
+  Enqueue<TaskQueue::Kind::kBeside>(
+      OpLabel("transfer"), [nodes = std::vector<int>(from), to, bytes] {
+        if (timed_stream != nullptr) timed_stream->Cross(nodes, to, bytes);
+      });
 }
 
 std::function<void()> CpuStream::DoStall() {

@@ -79,7 +79,8 @@ class CpuStream final : public Stream {
     return number;
   }
 
-  void Transfer(std::vector<int> from, int to, std::size_t bytes) override;
+  void Transfer(const std::vector<int>& from, int to,
+                std::size_t bytes) override;
   std::int64_t QueuedOperations() override;
   // From here on tasks are skipped and stalls end. After Drain the worker goes
   // on skipping until the process ends.

@@ -234,7 +234,7 @@ class Executor {
       return r < plan_.ranks ? memory_[r].device().index() : kHostNode;
     };
     for (int& rank : ranks) rank = node(rank);
-    streams_[move.to]->Transfer(std::move(ranks), node(move.to),
+    streams_[move.to]->Transfer(ranks, node(move.to),
                                 Numel(move) * DTypeSize(dtype_));
   }
 
