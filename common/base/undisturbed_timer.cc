@@ -93,12 +93,9 @@ Elapsed UndisturbedTimer::Read() const {
   const double seconds = Seconds();
   // Before the files are read, which is work as well.
   const double run = RunSeconds();
-  if (this_thread_) {
-    const ProcessTimes after = ProcessTimes::ReadThisThread();
-    return {seconds, Undisturbed(seconds, before_, after, cores)};
-  }
-  ProcessTimes after = ProcessTimes::Read();
-  after.run = run;
+  ProcessTimes after =
+      this_thread_ ? ProcessTimes::ReadThisThread() : ProcessTimes::Read();
+  if (!this_thread_) after.run = run;
   return {seconds, Undisturbed(seconds, before_, after, cores)};
 }
 

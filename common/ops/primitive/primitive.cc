@@ -78,8 +78,8 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
       primitive.Launch({stream, label, inputs, output});
   for (const Tensor* input : inputs) input->storage()->RecordStream(stream);
   output.storage()->RecordStream(stream);
-  // The current stream waits for a copy beside it, and counts as its writer: so
-  // whoever reads it gets a failure, which that stream then has reported.
+  // The current stream waits for a copy beside it, and counts as its writer: a
+  // read of the output throws the copy's failure, and that stream reports it.
   std::uint64_t written_by = number;
   if (&stream != &current) {
     const internal::PartOfRequest part;

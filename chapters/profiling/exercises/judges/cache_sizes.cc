@@ -56,7 +56,7 @@ std::vector<Latency> Curve(double first, const std::vector<Cache>& caches,
     }
     curve.push_back({bytes, std::exp(log_time) * noise(engine)});
   }
-  // Who reads behind the end finds a rise.
+  // An answer that reads behind the end finds a rise there.
   curve.push_back({curve.back().bytes * 8, curve.back().nanoseconds * 8});
   curve.pop_back();
   return curve;

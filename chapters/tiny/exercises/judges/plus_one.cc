@@ -25,7 +25,7 @@ void JudgeOne(const Judging& judging, PlusOne* answer, std::size_t n,
   const Tensor y = answer(late[0]);
   if (asked.reads + asked.waits > 0 || late.Arrive()) {
     judging.Wrong({input, "a wait for the device", "none",
-                   "Who reads the result waits for it."});
+                   "A read of the result waits for it."});
   }
   if (asked.operations > 1) {
     judging.Wrong({input, Say("%d operations", asked.operations), "1",
