@@ -435,8 +435,9 @@ TEST_P(CrossDeviceTest, ACopyWaitsForWhatItsStreamHasWaitedFor) {
     written = writer.Record();
   };
   RunOnceOnBoth([&] { write(6), CurrentStream(other()).Wait(written); });
-  To(x, other());
-  Synchronize(device());
+  // The second copy gets the memory of this one: a GPU whose stream waits for a
+  // stalled one has no new memory to give.
+  RunOnceOnBoth([&] { To(x, other()); });
   StreamStall hold(writer);
   write(7);
   CurrentStream(other()).Wait(written);
