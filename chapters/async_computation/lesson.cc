@@ -180,16 +180,8 @@ Tensor ShowPrograms(Cell& cell, const Tensor& a) {
 }
 
 // Why independent work may not run in parallel on one device.
-std::string WhyNotBeside(Device device, const Timing& one,
-                         const Timing& beside) {
-  const DeviceInfo& info = GetDeviceInfo(device);
+std::string WhyNotBeside(const Timing& one, const Timing& beside) {
   if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
-  if (info.kind == DeviceKind::kVirtual && info.cores == 1) {
-    return Say(
-        "%s has one core: it does one operation after the other, on whichever "
-        "stream.",
-        device.ToString());
-  }
   const std::string times =
       Say("Independent chains take %s on one stream and %s on two, and are "
           "enqueued in %s.",
@@ -229,11 +221,18 @@ void In5(Cell& cell) {
              WhyLate(behind));
   cell.Claim("Printing takes longer behind a product: {}.",
              Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
+  const DeviceInfo& info = GetDeviceInfo(device);
+  if (info.kind == DeviceKind::kVirtual && info.cores == 1) {
+    return cell.NotAsked(
+        1, Say("%s has one core: it does one operation after the other, on "
+               "whichever stream.",
+               device.ToString()));
+  }
   cell.Claim("Two chains take longer if the second depends on the first: {}.",
              Given(Faster(t["c beside b"], t["b, c on one stream"], kClearly),
                    Faster(t["c beside b"], t["c depends on b"], kClearly),
                    "independent chains gain"),
-             WhyNotBeside(device, t["b, c on one stream"], t["c beside b"]));
+             WhyNotBeside(t["b, c on one stream"], t["c beside b"]));
 }
 // %%
 D2L_CELL("004/In5", In5);

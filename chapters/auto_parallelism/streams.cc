@@ -77,6 +77,7 @@ void CheckCopies(Cell& cell, const ThinProducts& p, float* host,
 
 // %% d2l/overlap, measured
 void Overlap(Cell& cell) {
+  cell.PaceDevices();
   const Device device = First();
   const int steps = cell.BySize(8, 40, 20), m = cell.BySize(256, 1000, 4000);
   ThinProducts p(device, steps, m, cell.BySize(32, 32, 1000));
@@ -91,6 +92,10 @@ void Overlap(Cell& cell) {
     return [&p, &copies, host] { MultiplyAndCopy(p, copies, host); };
   };
   const auto pinned = run(two, p.pinned), pageable = run(two, p.pageable);
+  // A copy takes as long as a product.
+  const Timing products = cell.Time("products alone", device, multiply);
+  const double bytes = 4.0 * steps * m * m;
+  cell.LinkDevices(bytes / products.completion.value.median);
   const Timings t = cell.TimeInterleaved(
       {{"products alone", {device}, multiply},
        {"copies alone", {device}, copy},

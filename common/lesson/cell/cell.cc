@@ -53,11 +53,14 @@ constexpr int kMaxRepeats = 99;
 constexpr int kFewestRepeats = 6;
 constexpr double kEnoughSeconds = 0.2;
 // How long undisturbed repeats are waited for; and as long as there is none.
-constexpr double kMostSeconds = 1;
+constexpr double kMostSeconds = 2;
 constexpr double kHopelessSeconds = 0.4;
 // A thread that has slept gets a core at once, and keeps it for a time slice:
 // beside other programs this rest makes most short repeats undisturbed.
 constexpr std::chrono::milliseconds kRest(3);
+// After the rest the caches hold other programs' data: work that takes no
+// longer than this runs once before the repeat that is timed.
+constexpr double kShortRepeat = 0.5e-3;
 // The shortest time that shows the load of other programs.
 constexpr double kShortestWatch = 0.15;
 // A device at a pace may end so much later than on its own clock.
@@ -88,16 +91,15 @@ bool NeedsMore(const std::vector<Elapsed>& repeats, double spent) {
 }
 
 // Of each, the repeats that other programs did not disturb, and as many of
-// each.
+// each; all of them if there is nothing to `choose` by.
 std::vector<Kept> KeepUndisturbed(
-    const std::vector<const std::vector<Elapsed>*>& timed, bool beside_others) {
-  // On a quiet machine a thread waits for others of this program, and that is a
-  // part of what is measured.
+    const std::vector<const std::vector<Elapsed>*>& timed, bool choose,
+    bool beside_others) {
   std::vector<Kept> all;
   std::size_t fewest = timed[0]->size();
   for (const std::vector<Elapsed>* repeats : timed) {
     Kept kept{Undisturbed(*repeats), false};
-    if (!beside_others || kept.repeats.size() < kFewestRepeats) {
+    if (!choose || kept.repeats.size() < kFewestRepeats) {
       kept.disturbed = beside_others && kept.repeats.size() < repeats->size();
       kept.repeats.resize(repeats->size());
       std::iota(kept.repeats.begin(), kept.repeats.end(), 0);
@@ -299,15 +301,25 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
   };
   std::vector<Samples> all(alternatives.size());
   const bool beside_others = BesideOthers();
+  // On a quiet machine a thread waits for others of this program, and that is a
+  // part of what is measured. A device at a pace must not be late there either.
+  const bool choose = beside_others || timing_.has_value();
+  bool all_short = false;
   const auto measure = [&](std::size_t i) {
     Samples& samples = all[i];
     idle();
-    if (beside_others) std::this_thread::sleep_for(kRest);
+    if (beside_others) {
+      std::this_thread::sleep_for(kRest);
+      if (all_short) {
+        alternatives[i].work();
+        WaitFor(alternatives[i]);
+      }
+    }
     // The range distinguishes the alternatives in a profile.
     const RecordFunction range(absl::StrCat(alternatives[i].label.english, " #",
                                             samples.enqueue.size() + 1));
     double enqueue = 0;
-    const Elapsed done = TimeOnce(alternatives[i], &enqueue);
+    const Elapsed done = TimeOnce(alternatives[i], beside_others, &enqueue);
     const auto add = [&](double seconds, std::vector<Elapsed>* to) {
       to->push_back({std::max(seconds, kTick), done.undisturbed});
     };
@@ -321,6 +333,11 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
   for (int i = 0; i < kMaxRepeats; ++i) {
     if (i >= kMinRepeats && timer.Seconds() >= enough) break;
     for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);
+    if (i == 0) {
+      all_short = std::all_of(all.begin(), all.end(), [](const Samples& s) {
+        return s.completion[0].seconds < kShortRepeat;
+      });
+    }
   }
   // All alternatives run equally often: what they compute may be compared.
   const Timer more;
@@ -328,13 +345,14 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
     return NeedsMore(samples.completion,
                      more.Seconds() / static_cast<double>(all.size()));
   };
-  while (beside_others && std::any_of(all.begin(), all.end(), needs_more)) {
+  while (choose && std::any_of(all.begin(), all.end(), needs_more)) {
     for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);
   }
   idle();
   std::vector<const std::vector<Elapsed>*> completions;
   for (const Samples& samples : all) completions.push_back(&samples.completion);
-  const std::vector<Kept> kept = KeepUndisturbed(completions, beside_others);
+  const std::vector<Kept> kept =
+      KeepUndisturbed(completions, choose, beside_others);
   Timings timings;
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
     const Phrase on = MeasuredOn(alternatives[i].devices);
@@ -349,7 +367,8 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
   return timings;
 }
 
-Elapsed Cell::TimeOnce(const Alternative& alternative, double* enqueue) const {
+Elapsed Cell::TimeOnce(const Alternative& alternative, bool beside_others,
+                       double* enqueue) const {
   const UndisturbedTimer timer = timing_.has_value()
                                      ? UndisturbedTimer::OfThisThread()
                                      : UndisturbedTimer();
@@ -359,7 +378,7 @@ Elapsed Cell::TimeOnce(const Alternative& alternative, double* enqueue) const {
   Elapsed done = timer.Read();
   if (timing_.has_value()) {
     done.undisturbed =
-        done.undisturbed &&
+        (done.undisturbed || !beside_others) &&
         timing_->LateSeconds() < kLatePart * done.seconds + kLateSeconds;
   }
   return done;
@@ -384,6 +403,14 @@ void Cell::PaceDevices(const std::optional<Topology>& links) {
                         PaceText(timing.pace), PaceText(timing.pace),
                         UsableCores(), names.size()),
                     "  ");
+}
+
+void Cell::LinkDevices(double bytes_per_second) {
+  if (Devices()[0].kind != DeviceKind::kVirtual) return;
+  std::cout << "  " << Say("A link of %s/s:", FormatBytes(bytes_per_second))
+            << "\n";
+  const int devices = static_cast<int>(Devices().size());
+  PaceDevices(Topology::PcieSwitch(devices, bytes_per_second));
 }
 
 Figure Cell::TimeHost(const Phrase& label, const std::function<void()>& work) {
@@ -426,7 +453,9 @@ std::vector<Figure> Cell::ReportTimes(const Phrase& measured_on,
                                       const std::vector<TimedRepeats>& timed) {
   std::vector<const std::vector<Elapsed>*> repeats;
   for (const TimedRepeats& one : timed) repeats.push_back(&one.repeats);
-  const std::vector<Kept> kept = KeepUndisturbed(repeats, BesideOthers());
+  const bool beside_others = BesideOthers();
+  const std::vector<Kept> kept =
+      KeepUndisturbed(repeats, beside_others, beside_others);
   std::vector<Figure> figures;
   for (std::size_t i = 0; i < timed.size(); ++i) {
     figures.push_back(Report(

@@ -215,12 +215,16 @@ class Cell {
   // if the table has a GPU; with --pace=0 operations last as long as they take.
   void PaceDevices(const std::optional<Topology>& links = std::nullopt);
 
+  // As PaceDevices, with virtual devices and the CPU on one switch, whose links
+  // have this speed each; prints it.
+  void LinkDevices(double bytes_per_second);
+
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
   // and up to 99 times while that takes less than 0.2 s; each begins with an
   // idle device: start the clock, work(), read it (enqueue), wait, read it
   // again (completion). `wait` is Synchronize(device) unless given. Beside
-  // other programs it goes on until 9 repeats are undisturbed, for at most a
-  // second.
+  // other programs, and at a pace, it goes on until 9 repeats are undisturbed,
+  // for at most two seconds.
   Timing Time(const Phrase& label, Device device,
               const std::function<void()>& work,
               const std::function<void()>& wait = nullptr);
@@ -303,7 +307,8 @@ class Cell {
   Timings Measure(const std::vector<Alternative>& alternatives) const;
   // Times the work, and the wait behind it. Sets *enqueue to the time until the
   // work had returned.
-  Elapsed TimeOnce(const Alternative& alternative, double* enqueue) const;
+  Elapsed TimeOnce(const Alternative& alternative, bool beside_others,
+                   double* enqueue) const;
   // Writes the SVG, if requested. text: see Shown.
   void Keep(const Drawing& drawing, const std::string& text);
 
