@@ -1,7 +1,6 @@
 #include "common/device/cpu/cpu_stream.h"
 
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -84,13 +83,6 @@ thread_local CpuStream* timed_stream = nullptr;
 
 bool IsTimed() {
   return internal::active_timing.load(std::memory_order_acquire) != nullptr;
-}
-
-double ThreadSeconds() {
-  timespec time = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) +
-         1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 class Failures final : public FailureLedger {
