@@ -336,9 +336,8 @@ void OverlapLink(Cell& cell) {
   const double bytes = 6 * 512 * 513 * 4.0;
   const double speed = bytes / (none.value.median / 2);
   if (OnCpus()) {
-    const int devices = static_cast<int>(AllDevices().size());
     std::cout << "  " << Say("A link of %s/s:", FormatBytes(speed)) << "\n";
-    cell.PaceDevices(Topology::NvSwitch(devices, speed));
+    cell.PaceDevices(Topology::NvSwitch(RanksOfDevices(), speed));
   }
   const Timings t = TimeSixLayers(cell, Phrase("a link"), x, y);
   const Figure& at_end = t[0].completion;
