@@ -11,6 +11,8 @@
 #ifndef D2L_COMMON_BASE_TIMER_H_
 #define D2L_COMMON_BASE_TIMER_H_
 
+#include <time.h>
+
 #include <chrono>
 #include <cstdint>
 
@@ -22,6 +24,16 @@ inline std::int64_t NowNanos() {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
+
+// Processor time in seconds. clock: CLOCK_THREAD_CPUTIME_ID, of the calling
+// thread; CLOCK_PROCESS_CPUTIME_ID, of all threads, including ended ones.
+inline double CpuSeconds(clockid_t clock) {
+  timespec time = {};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
+inline double ThreadSeconds() { return CpuSeconds(CLOCK_THREAD_CPUTIME_ID); }
 
 // Not thread-safe; cheap to make one per measurement.
 class Timer {

@@ -42,13 +42,6 @@ std::optional<std::int64_t> WaitedNanos(int thread) {
   return waited;
 }
 
-double RunSeconds() {
-  timespec time = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) +
-         1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 }  // namespace
 
 ProcessTimes ProcessTimes::Read() {
@@ -64,7 +57,7 @@ ProcessTimes ProcessTimes::Read() {
     }
   }
   times.ended_waited = 1e-9 * static_cast<double>(ended_nanos);
-  times.run = RunSeconds();
+  times.run = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID);
   return times;
 }
 
@@ -92,7 +85,7 @@ Elapsed UndisturbedTimer::Read() const {
   static const int cores = UsableCores();
   const double seconds = Seconds();
   // Before the files are read, which is work as well.
-  const double run = RunSeconds();
+  const double run = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID);
   ProcessTimes after =
       this_thread_ ? ProcessTimes::ReadThisThread() : ProcessTimes::Read();
   if (!this_thread_) after.run = run;

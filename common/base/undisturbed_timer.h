@@ -31,6 +31,7 @@
 #define D2L_COMMON_BASE_UNDISTURBED_TIMER_H_
 
 #include <map>
+#include <utility>
 
 #include "common/base/timer.h"
 
@@ -62,14 +63,17 @@ class UndisturbedTimer {
   UndisturbedTimer() { timer_.Restart(); }
   // Counts the waits of the calling thread alone. For work on virtual devices
   // at a pace, which catch up with what their workers wait (device_table.h).
-  static UndisturbedTimer OfThisThread() { return UndisturbedTimer(true); }
+  static UndisturbedTimer OfThisThread() {
+    return UndisturbedTimer(ProcessTimes::ReadThisThread());
+  }
 
   double Seconds() const { return timer_.Seconds(); }
   Elapsed Read() const;
 
  private:
-  explicit UndisturbedTimer(bool this_thread)
-      : this_thread_(this_thread), before_(ProcessTimes::ReadThisThread()) {
+  // Of the thread whose times these are.
+  explicit UndisturbedTimer(ProcessTimes before)
+      : this_thread_(true), before_(std::move(before)) {
     timer_.Restart();
   }
 

@@ -1,7 +1,6 @@
 #include "common/base/undisturbed_timer.h"
 
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "common/base/busy_cores_testing.h"
+#include "common/base/timer.h"
 
 namespace d2l {
 namespace {
@@ -55,13 +55,6 @@ TEST(Undisturbed, IsEverythingWhereTheKernelDoesNotCount) {
 }
 
 bool Counts() { return !ProcessTimes::Read().waited.empty(); }
-
-double ThreadSeconds() {
-  timespec time = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) +
-         1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // Works for so long, then returns how long that took.
 Elapsed Work(double seconds) {

@@ -1,5 +1,6 @@
 #include "common/device/device_table.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -276,6 +277,14 @@ bool HasDevice(Device device) {
   const int index = device.index();
   return index >= 0 && index < kMaxDevices &&
          GetTable().by_name[static_cast<int>(device.type())][index] != nullptr;
+}
+
+int RanksOfDevices() {
+  int ranks = 0;
+  for (const DeviceInfo& info : Devices()) {
+    ranks = std::max(ranks, info.device.index() + 1);
+  }
+  return ranks;
 }
 
 const DeviceInfo& GetDeviceInfo(Device device) { return GetEntry(device).info; }

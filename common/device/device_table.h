@@ -90,6 +90,10 @@ const std::vector<DeviceInfo>& Devices();
 
 bool HasDevice(Device device);
 
+// How many ranks a topology needs for every device of the table to be one: the
+// greatest index and 1.
+int RanksOfDevices();
+
 // These throw std::invalid_argument if the device is not in the table; the
 // message lists the table.
 const DeviceInfo& GetDeviceInfo(Device device);

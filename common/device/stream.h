@@ -151,6 +151,7 @@ class Stream {
   }
   // False if nothing has ever failed here: a cheap check before FailureOf.
   bool ever_failed() const { return failures_->ever_failed(); }
+
   // What is enqueued from here on waits until `bytes` have crossed the links
   // from each of these nodes of the topology to another, behind what is
   // enqueued already. No effect without links (cpu/virtual_timing.h).

@@ -1,9 +1,7 @@
 #include "common/device/cpu/cpu_stream.h"
 
 #include <sys/prctl.h>
-#include <time.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -86,13 +84,6 @@ bool IsTimed() {
   return internal::active_timing.load(std::memory_order_acquire) != nullptr;
 }
 
-double ThreadSeconds() {
-  timespec time = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) +
-         1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 class Failures final : public FailureLedger {
  public:
   explicit Failures(const TaskQueue& queue) : queue_(&queue) {}
@@ -164,7 +155,7 @@ std::uint64_t CpuStream::DoWait(const OpLabel& label,
     event->Block();
     if (IsTimed()) {
       const auto* const state = dynamic_cast<CpuEventState*>(event.get());
-      if (state != nullptr) clock_ = std::max(clock_, state->nanos());
+      if (state != nullptr) clock_.AdvanceTo(state->nanos());
     }
     FailurePtr failure = event->failure();
     if (failure != nullptr && poison == nullptr) {
@@ -199,7 +190,9 @@ void CpuStream::Transfer(const std::vector<int>& from, int to,
   if (timing == nullptr || !timing->links.has_value()) return;
   Enqueue<TaskQueue::Kind::kBeside>(
       OpLabel("transfer"), [nodes = std::vector<int>(from), to, bytes] {
-        if (timed_stream != nullptr) timed_stream->Cross(nodes, to, bytes);
+        if (timed_stream != nullptr) {
+          timed_stream->clock_.Cross(nodes, to, bytes);
+        }
       });
 }
 
@@ -258,15 +251,13 @@ void CpuStream::ChangeCore(TaskQueue::Kind kind) {
     pool_->TakeCore();
     has_core_ = true;
     // Streams that share one core do not run at the same time.
-    if (pool_->cores() == 1) {
-      clock_ = std::max(clock_, pool_->core_clock.load());
-    }
+    if (pool_->cores() == 1) clock_.AdvanceTo(pool_->core_clock.load());
   }
 }
 
 void CpuStream::ReleaseCore() {
   if (has_core_) {
-    pool_->core_clock.store(clock_);
+    pool_->core_clock.store(clock_.nanos());
     pool_->ReleaseCore();
   }
   has_core_ = false;
@@ -310,61 +301,38 @@ void CpuStream::RunTask(TaskQueue::Slot& slot) {
 
 void CpuStream::RunTimed(internal::ActiveTiming& timing,
                          TaskQueue::Slot& slot) {
-  timing_ = &timing;
   timed_stream = this;
-  const bool computes = slot.kind() == TaskQueue::Kind::kCompute && !beside_;
-  op_cpu_ = computes ? ThreadSeconds() : -1;
-  // A transfer is a part of the operation behind it.
-  op_begin_ = transfer_begin_ != 0 ? transfer_begin_ : clock_;
-  crosses_ = false;
+  clock_.Begin(timing, /*computes=*/slot.kind() == TaskQueue::Kind::kCompute &&
+                           !beside_);
   RunTask(slot);
   EndTimed();
-  if (!crosses_) transfer_begin_ = 0;
 }
 
 void CpuStream::EndTimed() {
-  if (timing_ == nullptr) return;
-  if (op_cpu_ >= 0) {
-    if (timing_->pace > 0) {
-      clock_ += static_cast<std::int64_t>(1e9 * timing_->pace *
-                                          (ThreadSeconds() - op_cpu_));
-    } else {
-      CatchUp();
-    }
-  }
+  if (timed_stream == nullptr) return;  // EndOfOp has ended it
+  clock_.EndWork();
   SleepUntilClock();
-  timing_->late.store(NowNanos() - clock_, std::memory_order_relaxed);
-  timing_ = nullptr;
+  clock_.End();
   timed_stream = nullptr;
 }
 
-void CpuStream::Cross(const std::vector<int>& from, int to, std::size_t bytes) {
-  if (!timing_->links.has_value()) return;
-  crosses_ = true;
-  const std::int64_t ready = clock_;
-  for (const int node : from) {
-    const internal::LinkClock::Span span =
-        timing_->links->Book(node, to, static_cast<double>(bytes), ready);
-    if (transfer_begin_ == 0) transfer_begin_ = span.begin;
-    clock_ = std::max(clock_, span.end);
-  }
-}
-
 void CpuStream::CatchUp() {
-  if (IsTimed()) clock_ = std::max(clock_, NowNanos());
+  if (IsTimed()) clock_.AdvanceTo(NowNanos());
 }
 
-std::int64_t CpuStream::Now() const { return IsTimed() ? clock_ : NowNanos(); }
+std::int64_t CpuStream::Now() const {
+  return IsTimed() ? clock_.nanos() : NowNanos();
+}
 
 std::int64_t CpuStream::BeginOfOp() {
-  return timed_stream != nullptr ? timed_stream->op_begin_ : NowNanos();
+  return timed_stream != nullptr ? timed_stream->clock_.begin() : NowNanos();
 }
 
 std::int64_t CpuStream::EndOfOp() {
   CpuStream* const stream = timed_stream;
   if (stream == nullptr) return NowNanos();
   stream->EndTimed();
-  return stream->clock_;
+  return stream->clock_.nanos();
 }
 
 void CpuStream::SleepUntilClock() {
@@ -372,7 +340,7 @@ void CpuStream::SleepUntilClock() {
   constexpr std::int64_t kShortestSleep = 60'000;
   MutexLock lock(mutex_);
   while (!shut_down_.load(std::memory_order_relaxed)) {
-    const std::int64_t left = clock_ - NowNanos();
+    const std::int64_t left = clock_.nanos() - NowNanos();
     if (left < kShortestSleep) return;
     stall_ended_.WaitFor(mutex_, std::chrono::nanoseconds(left));
   }

@@ -43,6 +43,7 @@
 #include "common/device/backend.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/cpu/stream_capture.h"
+#include "common/device/cpu/stream_clock.h"
 #include "common/device/cpu/task_queue.h"
 #include "common/device/cpu/virtual_timing.h"
 #include "common/device/device.h"
@@ -153,8 +154,7 @@ class CpuStream final : public Stream {
   [[gnu::noinline, gnu::cold]] void RunTimed(internal::ActiveTiming& timing,
                                              TaskQueue::Slot& slot);
   void EndTimed();
-  void Cross(const std::vector<int>& from, int to, std::size_t bytes);
-  // Sets the clock forward to now, if it has run.
+  // Sets the clock forward to now, if there is a timing.
   void CatchUp();
   std::int64_t Now() const;
   void SleepUntilClock();
@@ -176,13 +176,7 @@ class CpuStream final : public Stream {
   FailurePtr poison_;
   bool has_core_ = false;
   std::int64_t turn_ends_ = 0;  // once another stream waits for a core
-  // See virtual_timing.h; unused without.
-  internal::ActiveTiming* timing_ = nullptr;  // of the operation that runs
-  std::int64_t clock_ = 0;                    // when the work so far has ended
-  std::int64_t op_begin_ = 0;                 // on the clock
-  bool crosses_ = false;             // the operation that runs is a transfer
-  std::int64_t transfer_begin_ = 0;  // of the next operation's; 0: none
-  double op_cpu_ = 0;  // the thread's processor time at the begin; -1: no pace
+  internal::StreamClock clock_;
 
   std::thread worker_;  // last: it uses all of the above
 };

@@ -3,8 +3,6 @@
 
 #include "common/device/cpu/virtual_timing.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -34,13 +32,6 @@ using testing::HasSubstr;
 constexpr double kPace = 4;
 // What the worker does around a task: it is a part of the operation.
 constexpr double kAround = 50e-6;
-
-double ThreadSeconds() {
-  timespec time = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) +
-         1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 const std::vector<Device>& Virtual() {
   static const std::vector<Device>& devices = *new std::vector<Device>([] {

@@ -409,8 +409,7 @@ void Cell::LinkDevices(double bytes_per_second) {
   if (Devices()[0].kind != DeviceKind::kVirtual) return;
   std::cout << "  " << Say("A link of %s/s:", FormatBytes(bytes_per_second))
             << "\n";
-  const int devices = static_cast<int>(Devices().size());
-  PaceDevices(Topology::PcieSwitch(devices, bytes_per_second));
+  PaceDevices(Topology::PcieSwitch(RanksOfDevices(), bytes_per_second));
 }
 
 Figure Cell::TimeHost(const Phrase& label, const std::function<void()>& work) {

@@ -26,6 +26,7 @@
 #include "common/base/undisturbed_timer.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
+#include "common/device/topology.h"
 #include "common/drawing/html_timeline.h"
 #include "common/kernels/tf32.h"
 #include "common/lesson/cell/cell.h"
@@ -263,17 +264,15 @@ void StopOnSignals() {
 // For the table's devices; none without --link.
 absl::StatusOr<std::optional<Topology>> LinksOf(const LessonOptions& options) {
   if (options.link.empty()) return std::optional<Topology>();
-  int ranks = 1;
-  for (const DeviceInfo& info : Devices()) {
-    ranks = std::max(ranks, info.device.index() + 1);
-  }
-  absl::StatusOr<Topology> links = ParseTopology(options.link, ranks);
+  absl::StatusOr<Topology> links =
+      ParseTopology(options.link, RanksOfDevices());
   if (!links.ok()) return links.status();
   return std::optional<Topology>(*std::move(links));
 }
 
-absl::Status PrepareDevices(const LessonOptions& options,
-                            const std::vector<NumberedCell>& tasks) {
+// Returns the links between the devices; none without --link.
+absl::StatusOr<std::optional<Topology>> PrepareDevices(
+    const LessonOptions& options, const std::vector<NumberedCell>& tasks) {
   DeviceOptions device_options = options.device_options;
   device_options.min_devices = 1;
   for (const NumberedCell& task : tasks) {
@@ -282,11 +281,13 @@ absl::Status PrepareDevices(const LessonOptions& options,
   }
   const absl::Status made = InitializeDevices(options.devices, device_options);
   if (!made.ok()) return made;
-  const absl::Status linked = LinksOf(options).status();
-  if (!linked.ok()) return linked;
+  absl::StatusOr<std::optional<Topology>> links = LinksOf(options);
+  if (!links.ok()) return links;
   if (options.launch_blocking) SetLaunchBlocking(true);
   if (options.allow_tf32) SetAllowTf32(true);
-  return RequireGpus(options.require_gpus);
+  const absl::Status gpus = RequireGpus(options.require_gpus);
+  if (!gpus.ok()) return gpus;
+  return links;
 }
 
 void PrintHelp(Program program) {
@@ -296,9 +297,9 @@ void PrintHelp(Program program) {
                                              Lessons()[0]->name, ":lesson"));
 }
 
-// After PrepareDevices. profile: see Run.
+// After PrepareDevices. links, profile: see Run.
 Run MakeRun(Program program, const LessonOptions& options,
-            RunProfile* profile) {
+            const std::optional<Topology>& links, RunProfile* profile) {
   const bool course = program == Program::kCourse;
   const bool chosen = !options.cells.empty();
   const bool shows_program =
@@ -309,7 +310,7 @@ Run MakeRun(Program program, const LessonOptions& options,
           {shows_program, options.code, options.verbose, chosen, text,
            /*picture=*/text && !course && IsOnTerminal(),
            /*predict=*/text && !course},
-          {options.pace, LinksOf(options).value()},
+          {options.pace, links},
           !course && !options.no_predict && text && CanAsk(),
           Circumstances(LaunchBlocking(), AllowTf32(), profile != nullptr,
                         options.device_options.stream, Devices(),
@@ -339,11 +340,12 @@ void PrintSummary(const std::vector<LessonResult>& lessons, const Run& run,
 
 // Runs the cells, prints and writes the results; returns the exit code.
 int RunTasks(Program program, const std::vector<NumberedCell>& tasks,
-             LessonOptions* options) {
+             const std::optional<Topology>& links, LessonOptions* options) {
   const bool profiled = options->trace || options->html;
   RunProfile recorded(static_cast<int>(tasks.size()),
                       std::max(RunProfile::kMaxCalls, options->trace_calls));
-  const Run run = MakeRun(program, *options, profiled ? &recorded : nullptr);
+  const Run run =
+      MakeRun(program, *options, links, profiled ? &recorded : nullptr);
   std::optional<RaceChecker> checker;
   if (options->check_races) checker.emplace();
   const Timer timer;
@@ -387,9 +389,10 @@ int LessonMain(int argc, char** argv, Program program) {
   const absl::StatusOr<std::vector<NumberedCell>> tasks =
       Select(options->cells);
   if (!tasks.ok()) return Complain(tasks.status());
-  const absl::Status devices = PrepareDevices(*options, *tasks);
-  if (!devices.ok()) return Complain(devices);
-  return RunTasks(program, *tasks, &*options);
+  const absl::StatusOr<std::optional<Topology>> links =
+      PrepareDevices(*options, *tasks);
+  if (!links.ok()) return Complain(links.status());
+  return RunTasks(program, *tasks, *links, &*options);
 }
 
 }  // namespace d2l
