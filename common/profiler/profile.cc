@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,25 +103,35 @@ void MergeThreads(std::vector<Profile>* parts, Profile* whole) {
 
 // After MergeStreams and MergeThreads: moves the spans, with their indices.
 void MergeSpans(std::vector<Profile>* parts, Profile* whole) {
-  std::size_t spans = 0;
-  std::vector<std::vector<int>> places;
-  for (const Profile& part : *parts) {
-    spans += part.spans.size();
-    places.emplace_back(part.spans.size());
+  const auto earlier_thread = [](const ProfiledSpan& a, const ProfiledSpan& b) {
+    return a.thread < b.thread;
+  };
+  std::vector<ProfiledSpan>& first = parts->front().spans;
+  if (parts->size() == 1 &&
+      std::is_sorted(first.begin(), first.end(), earlier_thread)) {
+    whole->spans = std::move(first);  // every index stays
+    return;
   }
-  whole->spans.reserve(spans);
-  // The spans of a thread stand together, so its parts are taken in turn.
-  const int threads = static_cast<int>(whole->threads.size());
-  for (int thread = 0; thread < threads; ++thread) {
-    for (std::size_t p = 0; p < parts->size(); ++p) {
-      std::vector<ProfiledSpan>& part = (*parts)[p].spans;
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        if (part[i].thread != thread) continue;
-        places[p][i] = static_cast<int>(whole->spans.size());
-        // A parent is of the same thread and stands before its children.
-        if (part[i].parent >= 0) part[i].parent = places[p][part[i].parent];
-        whole->spans.push_back(std::move(part[i]));
-      }
+  // The spans of a thread stand together, those of its parts in turn: where the
+  // next span of each thread and part goes.
+  const std::size_t threads = whole->threads.size();
+  std::vector<std::size_t> next(threads * parts->size() + 1, 0);
+  const auto of = [&](const ProfiledSpan& span, std::size_t p) {
+    return static_cast<std::size_t>(span.thread) * parts->size() + p;
+  };
+  for (std::size_t p = 0; p < parts->size(); ++p) {
+    for (const ProfiledSpan& span : (*parts)[p].spans) ++next[of(span, p) + 1];
+  }
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  whole->spans.resize(next.back());
+  std::vector<std::vector<int>> places(parts->size());
+  for (std::size_t p = 0; p < parts->size(); ++p) {
+    for (ProfiledSpan& span : (*parts)[p].spans) {
+      // A parent is of the same thread and stands before its children.
+      if (span.parent >= 0) span.parent = places[p][span.parent];
+      const std::size_t place = next[of(span, p)]++;
+      places[p].push_back(static_cast<int>(place));
+      whole->spans[place] = std::move(span);
     }
   }
   for (std::size_t p = 0; p < parts->size(); ++p) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -25,21 +26,30 @@ namespace d2l {
 namespace internal {
 namespace {
 
-// A written record, and its thread.
+// A written record, its thread, and copies of what calls are sorted by: a sort
+// that read the records would wait for memory.
 struct Call {
   const CallRecord* record;
   const OpCost* cost;
   int thread;
+  std::int64_t begin;
+  std::int64_t end;
 };
+
+// The end of a range that has not ended.
+constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
 
 std::vector<Call> WrittenCalls(const std::vector<ChunkPtr>& chunks) {
   std::vector<Call> calls;
+  calls.reserve(chunks.size() * Chunk::kRecords);
   for (const ChunkPtr& chunk : chunks) {
     const std::uint32_t used = chunk->used.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < used; ++i) {
       const CallRecord& record = chunk->records[i];
       if (record.name == nullptr) continue;
-      calls.push_back({&record, &chunk->costs[i], chunk->thread});
+      const std::int64_t end = record.host_end.load(std::memory_order_acquire);
+      calls.push_back({&record, &chunk->costs[i], chunk->thread,
+                       record.host_begin, end == 0 ? kOpen : end});
     }
   }
   return calls;
@@ -53,6 +63,13 @@ void WaitForAll(const std::vector<Call>& calls) {
     last = std::max(last, call.record->number);
   }
   for (const auto& [stream, last] : lasts) stream->WaitFor(last);
+}
+
+// The calls of one thread are mostly in order.
+template <typename Less>
+void SortIfNeeded(std::vector<Call>* calls, Less less) {
+  if (std::is_sorted(calls->begin(), calls->end(), less)) return;
+  std::stable_sort(calls->begin(), calls->end(), less);
 }
 
 std::vector<ProfiledInput> InputsOf(const CallRecord& record) {
@@ -77,57 +94,20 @@ class Builder {
   Builder(Profile* profile, const TickScale& begin, const TickScale& end)
       : profile_(*profile), begin_(begin), end_(end) {}
 
-  void Add(const Call& call) {
-    const CallRecord& record = *call.record;
-    ProfiledSpan span;
-    span.kind = record.kind;
-    span.name = record.name;
-    span.thread = ThreadOf(call.thread);
-    span.requested_at = {record.file, record.line};
-    span.requested_by = {record.by_file, record.by_line};
-    span.host_begin = ToNanos(record.host_begin);
-    const std::int64_t end = record.host_end.load(std::memory_order_acquire);
-    if (end == 0) {
-      span.host_end = std::max(profile_.end, span.host_begin);
-      ++open_;
-    } else {
-      span.host_end = ToNanos(end);
-    }
-    span.inputs = InputsOf(record);
-    span.in_place = record.in_place;
-    if (record.kind == ProfiledKind::kOperation) span.cost = *call.cost;
-    if (record.stream != nullptr) AddDeviceTime(record, &span);
-    profile_.spans.push_back(std::move(span));
-  }
-
-  // Sorts each thread's spans by time, a parent before its children.
-  void Nest() {
-    std::vector<ProfiledSpan>& spans = profile_.spans;
-    std::stable_sort(spans.begin(), spans.end(),
-                     [](const ProfiledSpan& a, const ProfiledSpan& b) {
-                       if (a.thread != b.thread) return a.thread < b.thread;
-                       if (a.host_begin != b.host_begin) {
-                         return a.host_begin < b.host_begin;
-                       }
-                       return a.host_end > b.host_end;
-                     });
-    std::vector<int> around;
-    for (std::size_t i = 0; i < spans.size(); ++i) {
-      ProfiledSpan& span = spans[i];
-      while (!around.empty() &&
-             (spans[around.back()].thread != span.thread ||
-              (spans[around.back()].host_end <= span.host_begin &&
-               spans[around.back()].host_end < span.host_end))) {
-        around.pop_back();
-      }
-      if (!around.empty()) {
-        span.parent = around.back();
-        // Ranges may end in another order than they began: each ends no later
-        // than the one around it.
-        span.host_end = std::min(span.host_end, spans[around.back()].host_end);
-      }
-      around.push_back(static_cast<int>(i));
-    }
+  // Makes the spans, in the order that Profile::spans has. It is the calls that
+  // are sorted, since a span is ten times as large.
+  void AddSpans(std::vector<Call> calls) {
+    SortIfNeeded(&calls, [](const Call& a, const Call& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+    // The thread with the first call is the first.
+    for (Call& call : calls) call.thread = ThreadOf(call.thread);
+    SortIfNeeded(&calls, [](const Call& a, const Call& b) {
+      return a.thread < b.thread;
+    });
+    profile_.spans.reserve(calls.size());
+    for (const Call& call : calls) Add(call);
+    Nest();
   }
 
   void AddMemory(std::vector<TimedMemoryRecord> records) {
@@ -177,6 +157,50 @@ class Builder {
   }
 
  private:
+  void Add(const Call& call) {
+    const CallRecord& record = *call.record;
+    ProfiledSpan span;
+    span.kind = record.kind;
+    span.name = record.name;
+    span.thread = call.thread;
+    span.requested_at = {record.file, record.line};
+    span.requested_by = {record.by_file, record.by_line};
+    span.host_begin = ToNanos(call.begin);
+    if (call.end == kOpen) {
+      span.host_end = std::max(profile_.end, span.host_begin);
+      ++open_;
+    } else {
+      span.host_end = ToNanos(call.end);
+    }
+    span.inputs = InputsOf(record);
+    span.in_place = record.in_place;
+    if (record.kind == ProfiledKind::kOperation) span.cost = *call.cost;
+    if (record.stream != nullptr) AddDeviceTime(record, &span);
+    profile_.spans.push_back(std::move(span));
+  }
+
+  // Finds the parents of the spans.
+  void Nest() {
+    std::vector<ProfiledSpan>& spans = profile_.spans;
+    std::vector<int> around;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      ProfiledSpan& span = spans[i];
+      while (!around.empty() &&
+             (spans[around.back()].thread != span.thread ||
+              (spans[around.back()].host_end <= span.host_begin &&
+               spans[around.back()].host_end < span.host_end))) {
+        around.pop_back();
+      }
+      if (!around.empty()) {
+        span.parent = around.back();
+        // Ranges may end in another order than they began: each ends no later
+        // than the one around it.
+        span.host_end = std::min(span.host_end, spans[around.back()].host_end);
+      }
+      around.push_back(static_cast<int>(i));
+    }
+  }
+
   std::int64_t ToNanos(std::int64_t ticks) const {
     return TickScale::ToNanos(ticks, begin_, end_);
   }
@@ -284,15 +308,8 @@ Profile Recording::ToProfile() const {
   profile.end = end_->nanos();
   std::vector<Call> calls = WrittenCalls(chunks_);
   WaitForAll(calls);
-  // By time, so that the thread with the first call is the first.
-  std::stable_sort(calls.begin(), calls.end(),
-                   [](const Call& a, const Call& b) {
-                     return a.record->host_begin < b.record->host_begin;
-                   });
   Builder builder(&profile, begin_, *end_);
-  profile.spans.reserve(calls.size());
-  for (const Call& call : calls) builder.Add(call);
-  builder.Nest();
+  builder.AddSpans(std::move(calls));
   builder.AddMemory(memory_);
   builder.AddNotes();
   if (options_.with_bounds) {

@@ -16,8 +16,10 @@ cell that needs two devices gets two logical ones on it.
 
 Each round runs every cell once in this library and in each peer, so that other
 load on the machine affects all of them alike. The figures are medians over the
-rounds. --json's file is written after each round, and the table is printed even
-if Ctrl-C or SIGTERM ends the comparison early.
+rounds. Everything runs at a real-time priority where this process may have one, and
+the heading says what part of the cores other programs took. --json's file is written
+after each round, and the table is printed even if Ctrl-C or SIGTERM ends the comparison
+early.
 """
 import argparse
 import json
@@ -31,7 +33,7 @@ import time
 import typing
 
 from cells import CELLS
-from results import PYTORCH_ALL, heading, kind, make_rows, remarks, table
+from results import PYTORCH_ALL, heading, kind, make_rows, quietness, remarks, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = "//tests/peers:cells_benchmark"
@@ -350,6 +352,61 @@ def write_json(path, rows):
     os.replace(path + ".part", path)
 
 
+# ---- The machine.
+
+
+def raise_priority():
+    """Other programs wait for the comparison, if this process may ask for that. By turns, so
+    that none of its own threads waits long for one that spins."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError:  # needs root, or a limit on RLIMIT_RTPRIO that allows it
+        return False
+    return True
+
+
+def core_seconds():
+    """What all programs have taken of the cores since the machine started, and what this
+    process and those that it has started have."""
+    with open("/proc/stat") as file:
+        user, nice, system, _, _, *more = [int(ticks) for ticks in file.readline().split()[1:9]]
+    parents, used = {}, {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % entry) as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+        except OSError:  # it has ended
+            continue
+        parents[int(entry)] = int(fields[1])
+        used[int(entry)] = sum(int(ticks) for ticks in fields[11:15])  # with ended children
+
+    def is_ours(process):
+        while process in parents and process != os.getpid():
+            process = parents[process]
+        return process == os.getpid()
+
+    tick = os.sysconf("SC_CLK_TCK")
+    ours = sum(ticks for process, ticks in used.items() if is_ours(process))
+    return (user + nice + system + sum(more)) / tick, ours / tick
+
+
+class Machine:
+    """What else ran on this machine since the object was made."""
+
+    def __init__(self):
+        self.realtime = raise_priority()
+        self.load = os.getloadavg()[0]
+        self.start = time.monotonic()
+        self.taken = core_seconds()
+
+    def describe(self):
+        """A sentence of the heading."""
+        everything, ours = (now - then for now, then in zip(core_seconds(), self.taken))
+        seconds = time.monotonic() - self.start
+        return quietness(self.load, os.getloadavg()[0], self.realtime,
+                         (everything - ours) / (seconds * os.cpu_count()))
+
+
 # ---- The program.
 
 
@@ -396,8 +453,8 @@ def main():
     device = arguments.device
     binary = os.path.abspath(arguments.binary) if arguments.binary else build(device)
     check_benchmark(binary, device)
+    machine = Machine()  # before the peers start: they get its priority
     peers = start_peers(device, arguments.mpi)
-    load = [os.getloadavg()[0]]
     progress = Progress(arguments.rounds)
     samples = Samples()
     stopped = None
@@ -419,9 +476,8 @@ def main():
             write_json(arguments.json, rows)
     finally:
         progress.clear()
-    load.append(os.getloadavg()[0])
     libraries = [peer.library for peer in peers if peer.library]
-    lines = heading(device, libraries, samples.devices, progress.done, load)
+    lines = heading(device, libraries, samples.devices, progress.done, machine.describe())
     print("\n".join(lines) + "\n")
     if rows:
         print(table(rows) + "\n")

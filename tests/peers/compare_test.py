@@ -288,9 +288,29 @@ class TableTest(unittest.TestCase):
 
     def test_the_legend_fits_80_columns(self):
         for device in ("cpu", "cuda:0"):
-            lines = results.heading(device, [], [], 10, [0, 0])[1:]
+            lines = results.heading(device, [], [], 10, results.quietness(9, 99, False, 1))[1:]
             for line in "\n".join(lines).split("\n"):
                 self.assertLessEqual(len(line), 80)
+
+
+class MachineTest(unittest.TestCase):
+
+    def test_a_machine_that_is_not_quiet_is_marked(self):
+        self.assertNotIn("NOT QUIET", results.quietness(1, 2, True, 0.02))
+        self.assertIn("NOT QUIET", results.quietness(1, 2, True, 0.2))
+
+    def test_what_this_process_and_its_children_take_is_its_own(self):
+        command = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass\n"
+                   "print(flush=True)\ninput()"]
+        _, before = compare.core_seconds()
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            child.stdout.readline()
+            everything, running = compare.core_seconds()
+            child.communicate(b"\n")
+        _, ended = compare.core_seconds()
+        self.assertGreater(running - before, 0.25)
+        self.assertGreaterEqual(ended, running)
+        self.assertGreater(everything, running)
 
 
 class ArgumentsTest(unittest.TestCase):

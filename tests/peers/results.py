@@ -220,10 +220,22 @@ that one of the two should be; n/a: that one was not measured.""",
 }
 
 
-def heading(device, libraries, devices, rounds, load):
-    """devices: the benchmark's descriptions of them."""
-    lines = ["%d x %s, load %.1f before and %.1f after" % (
-        os.cpu_count(), processor(), load[0], load[1])]
+# A machine is quiet while other programs take less of its cores.
+QUIET = 0.03
+
+
+def quietness(load_before, load_after, realtime, others):
+    """others: the part of the cores that other programs took."""
+    priority = "with" if realtime else "without"
+    mark = "NOT QUIET: " if others >= QUIET else ""
+    return ("load %.1f before and %.1f after, %s real-time priority\n"
+            "%sother programs took %s of the cores" % (
+                load_before, load_after, priority, mark, percent(others)))
+
+
+def heading(device, libraries, devices, rounds, quiet):
+    """devices: the benchmark's descriptions of them. quiet: of quietness."""
+    lines = ["%d x %s" % (os.cpu_count(), processor()), quiet]
     lines += devices
     lines.append("Peers: " + (", ".join(dict.fromkeys(libraries)) or "none"))
     lines.append(LEGENDS[kind(device)] % (
