@@ -99,13 +99,14 @@ void JudgePeaks(Cell& cell, const std::string& kind,
   const MemoryUse& enqueueing = uses.at("enqueueing");
   const std::string as_much =
       kind == "kept outputs"
-          ? Say("At the end the program itself held %s, the queue alone %s.",
+          ? Say("At the end the program still used %s of it; the other %s were "
+                "used only by queued operations.",
                 FormatBytes(enqueueing.held), FormatBytes(enqueueing.queued))
       : enqueueing.blocks < enqueueing.requests
-          ? Say("%d requests were served by %d blocks: a stream's next "
-                "operation may use a block again at once.",
+          ? Say("%d requests needed %d blocks of memory: a stream's next "
+                "operation may reuse a block at once.",
                 enqueueing.requests, enqueueing.blocks)
-          : Say("%d requests were served by %d blocks.", enqueueing.requests,
+          : Say("%d requests for memory needed %d blocks.", enqueueing.requests,
                 enqueueing.blocks);
   const auto claim = [&](const char* way, const Phrase& does) {
     cell.Claim(Worded("Only enqueueing takes more memory for %s than %s: {}.",
@@ -228,17 +229,18 @@ Judgement Predicts(const Figure& formula, const Figure& measured) {
 std::string Why(const Figure& t1, const Figure& t2, double once) {
   if (LaunchBlocking()) {
     return Say(
-        "With launch blocking nothing can be held up, so nothing is fitted.");
+        "With launch blocking each call waits, so t1 and t2 cannot be measured "
+        "apart.");
   }
   const double ratio = t1.value.median / t2.value.median;
   if (ratio > 1) {
     const std::string more = Say("t1 is %s t2.", FormatFactor(ratio));
     if (once < 1.05 * t1.value.median) return more;
-    return Lead(more) +
-           Say("Enqueueing takes longer while a device works: %s an addition.",
-               FormatDuration(once));
+    return Lead(more) + Say("Enqueueing takes longer while the device works: "
+                            "%s for each addition.",
+                            FormatDuration(once));
   }
-  return Say("t2 is %s t1: the device is the slower one.",
+  return Say("t2 is %s t1: the device is slower than the front end.",
              FormatFactor(1 / ratio));
 }
 
@@ -306,17 +308,15 @@ std::vector<Repeat> RepeatCosts(const Cell& cell, const Tensor& x,
 void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
   const double t1 = f["t1"].value.median;
   const std::string from =
-      Say("The front end is the bottleneck when t1 is longer than t2: from %s "
-          "this t1 on for additions, from %s for products.",
+      Say("The front end is the bottleneck if t1 is longer than t2. For "
+          "additions that begins at %s this t1, for products at %s.",
           FormatFactor(f["t2"].value.median / t1),
           FormatFactor(f["large products"].value.median / kProducts / t1));
   cell.Claim(
-      "The front end's language hardly matters for additions, with 10 times "
-      "the t1: {}.",
+      "With a t1 10 times as long, additions take as long as before: {}.",
       AboutEqual(f["additions, t1 x 10"], f["once"], kClearly), from);
   cell.Claim(
-      "The front end's language hardly matters for large products, with 10 "
-      "times the t1: {}.",
+      "With a t1 10 times as long, large products take as long as before: {}.",
       AboutEqual(f["large products, t1 x 10"], f["large products"], kClearly),
       from);
 }
@@ -339,11 +339,11 @@ void T1T2T3(Cell& cell) {
   }
   std::cout << ", N = " << n << "\n";
   const std::string why = Why(f["t1"], f["t2"], f["once"].value.median / n);
-  cell.Claim("Once: the book's formula predicts the cost: {}.",
+  cell.Claim("With one wait, the book's formula predicts the time: {}.",
              Predicts(f["t1 + N t2 + t3"], f["once"]), why);
-  cell.Claim("Once: N max(t1, t2) + t3 predicts the cost: {}.",
+  cell.Claim("With one wait, N max(t1, t2) + t3 predicts the time: {}.",
              Predicts(f["N max(t1, t2) + t3"], f["once"]), why);
-  cell.Claim("Each time: the book's formula predicts the cost: {}.",
+  cell.Claim("With a wait each time, the book's formula predicts the time: {}.",
              Predicts(f["N (t1 + t2 + t3)"], f["each"]), why);
   cell.Claim("Waiting each time takes longer than waiting once: {}.",
              Less(f["once"], f["each"], kClearly), why);

@@ -124,7 +124,7 @@ void In4(Cell& cell) {
   CheckSquare(cell, "a @ a", last.first, last.second, 1e-3);
 
   const Judgement left = Less(enqueued.enqueue, enqueued.completion, kClearly);
-  cell.Claim("With Synchronize the clock shows more than without: {}.",
+  cell.Claim("With Synchronize the clock shows more than without it: {}.",
              Less(enqueued.enqueue, done.enqueue, kClearly), WhyLate(enqueued));
   // The control: without Synchronize there is something left to wait for.
   cell.Claim("With Synchronize the clock shows the true cost: {}.",
@@ -183,8 +183,8 @@ Tensor ShowPrograms(Cell& cell, const Tensor& a) {
 std::string WhyNotBeside(const Timing& one, const Timing& beside) {
   if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
   const std::string times =
-      Say("Independent chains take %s on one stream and %s on two, and are "
-          "enqueued in %s.",
+      Say("Independent chains take %s on one stream and %s on two; enqueueing "
+          "them takes %s.",
           FormatMedian(one.completion.value, "s"),
           FormatMedian(beside.completion.value, "s"),
           FormatMedian(beside.enqueue.value, "s"));
@@ -216,11 +216,13 @@ void In5(Cell& cell) {
        {"c beside b", {device}, [&] { BThenC(small, two, false); }},
        {"c depends on b", {device}, [&] { BThenC(small, two, true); }}});
   const Timing& behind = t["print behind a @ a"];
-  cell.Claim("Behind a product, the work takes longer than the statements: {}.",
-             Less(behind.enqueue, behind.completion, kClearly),
-             WhyLate(behind));
-  cell.Claim("Printing takes longer behind a product: {}.",
-             Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
+  cell.Claim(
+      "With a product queued before them, the statements return before the "
+      "work is done: {}.",
+      Less(behind.enqueue, behind.completion, kClearly), WhyLate(behind));
+  cell.Claim(
+      "Printing takes longer if a product is still queued before it: {}.",
+      Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
   const DeviceInfo& info = GetDeviceInfo(device);
   if (info.kind == DeviceKind::kVirtual && info.cores == 1) {
     return cell.NotAsked(
@@ -358,16 +360,19 @@ void Barriers(Cell& cell) {
   cell.PrintTimes(t);
   CheckSquare(cell, "b", a, b, 1e-4);
   cell.CheckClose("c", ToVector<float>(c), ToVector<float>(b), 0);
-  cell.Claim("For b alone waitall takes as long as wait_to_read: {}.",
-             AboutEqual(t["b, waitall"].completion,
-                        t["b, wait_to_read"].completion, kClearly),
-             Say("waitall takes %s, wait_to_read %s.",
-                 FormatMedian(t["b, waitall"].completion.value, "s"),
-                 FormatMedian(t["b, wait_to_read"].completion.value, "s")));
-  cell.Claim("With more behind b, waitall takes longer: {}.",
-             Faster(t["more behind b, wait_to_read"],
-                    t["more behind b, waitall"], kClearly),
-             WhyLate(t["more behind b, waitall"]));
+  cell.Claim(
+      "With nothing behind b, waitall takes as long as wait_to_read: {}.",
+      AboutEqual(t["b, waitall"].completion, t["b, wait_to_read"].completion,
+                 kClearly),
+      Say("waitall takes %s, wait_to_read %s.",
+          FormatMedian(t["b, waitall"].completion.value, "s"),
+          FormatMedian(t["b, wait_to_read"].completion.value, "s")));
+  cell.Claim(
+      "With more products behind b, waitall takes longer than wait_to_read: "
+      "{}.",
+      Faster(t["more behind b, wait_to_read"], t["more behind b, waitall"],
+             kClearly),
+      WhyLate(t["more behind b, waitall"]));
 }
 // %%
 D2L_CELL("d2l/barriers", Barriers);
@@ -414,7 +419,7 @@ void Blockers(Cell& cell) {
   cell.Claim(
       "Reading each value takes longer than summing on the device: {}.",
       Faster(sums["a sum on the device"], sums["a read for each"], kClearly),
-      Say("A value takes %s to be read, %s to be added on the device.",
+      Say("Reading a value takes %s, adding it on the device %s.",
           Each(sums["a read for each"].completion, reads),
           Each(sums["a sum on the device"].completion, reads)));
   Tensor s;
@@ -423,9 +428,13 @@ void Blockers(Cell& cell) {
   for (const auto& [name, reader] : Readers()) {
     const auto read = [&s, reader = reader] { reader(s); };
     const Timings t = cell.TimeInterleaved(
-        {{Worded("%s behind it", Phrase(name)), {device}, product, read},
-         {Worded("%s after it", Phrase(name)), {device}, done, read}});
-    cell.Claim(Worded("%s takes longer behind a product: {}.", Phrase(name)),
+        {{Worded("%s before it is done", Phrase(name)),
+          {device},
+          product,
+          read},
+         {Worded("%s after it is done", Phrase(name)), {device}, done, read}});
+    cell.Claim(Worded("%s takes longer while the product is not done: {}.",
+                      Phrase(name)),
                Less(t[1].wait, t[0].wait, 2), WhyLate(t[0]));
   }
   cell.Check(Item(s) > 0, "s is positive");

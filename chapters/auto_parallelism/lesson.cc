@@ -119,12 +119,14 @@ void In6(Cell& cell) {
   cell.PrintTimes(t);
   CheckSquares(cell, p.x1, p.x2, {y1, y2});
   std::cout << Say(
-      "  That clock was read with %d of GPU2's %d products left.\n", left,
-      p.count);
+      "  After the wait for GPU1, %d of GPU2's %d products were still in the "
+      "queue.\n",
+      left, p.count);
   cell.Claim(
       "GPU2 takes longer than the clock shows after a wait for GPU1: {}.",
       Faster(t["GPU2, waiting for GPU1"], t["GPU2"], kGain),
-      OneDeviceOr(Say("The clock was read with %d of GPU2's %d products left.",
+      OneDeviceOr(Say("When the clock was read, %d of GPU2's %d products were "
+                      "still in the queue.",
                       left, p.count)));
 }
 // %%
@@ -245,8 +247,8 @@ void Mm4000(Cell& cell) {
   const Figure sum = PerRepeat("GPU1 + GPU2", "s", t["GPU1"].completion,
                                t["GPU2"].completion, std::plus<double>());
   const Judgement gain = Less(both.completion, sum, kGain);
-  cell.Claim("Both together are faster than one after the other: {}.", gain,
-             WhyNoGain(both.enqueue.value.median, both, gain));
+  cell.Claim("Both devices together are faster than one after the other: {}.",
+             gain, WhyNoGain(both.enqueue.value.median, both, gain));
 }
 // %%
 D2L_CELL("d2l/mm-4000", Mm4000);
@@ -289,15 +291,17 @@ void SizeSweep(Cell& cell) {
     CheckSquares(cell, x1, x2, y);
     const Timing &one = t[0], &two = t[1];
     sweep.push_back({1.0 * n, Speedup(cell, two, one)});
-    std::cout << Say("  n = %-4d  two devices take %8s a product: %s as fast\n",
-                     n, FormatDuration(two.completion.value.median / (2 * k)),
-                     FormatFactor(sweep.back().ratio.value.median));
+    std::cout << Say(
+        "  n = %-4d  two devices take %8s for a product: %s as fast as one\n",
+        n, FormatDuration(two.completion.value.median / (2 * k)),
+        FormatFactor(sweep.back().ratio.value.median));
     largest = Above(sweep.back().ratio, kGain);
     why = WhyNoGain(two.enqueue.value.median, two, largest);
   }
   PrintSureFrom(sweep);
-  cell.Claim(Worded("With n = %d, two devices are faster: {}.", sizes.back()),
-             largest, why);
+  cell.Claim(
+      Worded("With n = %d, two devices are faster than one: {}.", sizes.back()),
+      largest, why);
 }
 // %%
 D2L_CELL("d2l/size-sweep", SizeSweep);

@@ -112,7 +112,7 @@ void Overlap(Cell& cell) {
              WhyNoCopyBeside(device, t["products alone"], t["copies alone"]));
   const Figure speedup =
       Speedup(cell, t["two streams, pageable"], t["one stream, pageable"]);
-  cell.Claim("To pageable memory two streams gain nothing: {}.",
+  cell.Claim("With pageable memory two streams are no faster than one: {}.",
              Given(gain, Below(speedup, kGain), "to pinned memory"),
              CallsTake(t["two streams, pageable"], t["two streams"]));
 }
@@ -159,7 +159,7 @@ void Streams(Cell& cell) {
              WhyNoStreamGains(t["small, four"], overlap));
   // The control: streams that overlap where there is room.
   cell.Claim(
-      "Large products gain nothing from four streams: {}.",
+      "Large products are no faster on four streams: {}.",
       Given(
           overlap,
           Below(Speedup(cell, t["large, four"], t["large, one stream"]), 1.25),

@@ -42,8 +42,9 @@ std::string CallsFact(double calls, const Timing& timing,
     return Say("The calls take %.0f %% of the time.", percent);
   }
   return Say(
-      "The calls take %.0f %% of the time, so they do not limit it: operations "
-      "that run at the same time take longer than alone.",
+      "The calls take %.0f %% of the time, so the front end is not the "
+      "bottleneck: operations that run at the same time take longer than "
+      "alone.",
       percent);
 }
 
@@ -117,11 +118,12 @@ void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
   const std::string fact =
       LaunchBlocking()
           ? Blocking()
-          : Say("Its calls for %s took %s; for %s of these it waited for room.",
+          : Say("The front end's calls for %s took %s; for %s of that time it "
+                "waited for room in the queue.",
                 First().ToString(), FormatDuration(Summarize(repeats).median),
                 FormatDuration(held_up.value.median));
-  cell.Claim(Worded("The notebook's order loses a part of the gain, by waiting "
-                    "for room in %s's queue: {}.",
+  cell.Claim(Worded("The notebook's order loses a part of the possible "
+                    "speed-up, because it waits for room in %s's queue: {}.",
                     First().ToString()),
              Given(gain, Above(lost, 10), "enqueued in turn"),
              OneDeviceOr(fact));
@@ -188,9 +190,11 @@ std::string WhyNoCopyBeside(Device device, const Timing& products,
 }
 
 std::string CallsTake(const Timing& pageable, const Timing& pinned) {
-  return Say("The calls take %.0f %% of the time, to pinned memory %.0f %%.",
-             PercentOf(pageable.enqueue.value.median, pageable),
-             PercentOf(pinned.enqueue.value.median, pinned));
+  return Say(
+      "The calls take %.0f %% of the time with pageable memory, %.0f %% with "
+      "pinned memory.",
+      PercentOf(pageable.enqueue.value.median, pageable),
+      PercentOf(pinned.enqueue.value.median, pinned));
 }
 
 std::string AtWork(const Timeline& timeline) {

@@ -220,27 +220,32 @@ void ThreeSplits(Cell& cell) {
   const std::vector<double>&data = moves[4], &next = moves[least];
   const double from = EqualFrom(data, next);
   const std::string weights =
-      Say("It moves all weights there and back, whatever the batch.");
+      Say("It sends the gradients of all weights, and the sums back, whatever "
+          "the batch.");
   cell.Claim(
-      "At batch 256 data parallelism moves less than the next best: {}.",
+      "At batch 256, data parallelism moves fewer bytes than the better of the "
+      "other two splits: {}.",
       OnSeveral(
           Counted(data[0] < next[0],
                   Say("%s against %s, %s", FormatBytes(data[0]),
                       FormatBytes(next[0]), Translated(splits[least].name)),
                   FormatFactor(data[0] / std::max(next[0], 1.0)))),
-      OneDeviceOr(from > 256 ? Lead(weights) + Say("That is the least from "
-                                                   "batch %.0f on.",
-                                                   from)
-                             : weights));
-  cell.Claim("Data parallelism is faster than the next best: {}.",
-             Faster(t[4], t[fast], 1),
-             OneDeviceOr(Say(
-                 "Next best is %s, which moves %s; data parallelism moves %s.",
-                 t[fast].completion.label.shown, FormatBytes(moves[fast][0]),
-                 FormatBytes(data[0]))));
+      OneDeviceOr(from > 256
+                      ? Lead(weights) + Say("From a batch of %.0f on, that is "
+                                            "less than the others move.",
+                                            from)
+                      : weights));
+  cell.Claim(
+      "Data parallelism is faster than the best of the other splits: {}.",
+      Faster(t[4], t[fast], 1),
+      OneDeviceOr(Say("The best of the others is %s, which moves %s; data "
+                      "parallelism moves %s.",
+                      t[fast].completion.label.shown,
+                      FormatBytes(moves[fast][0]), FormatBytes(data[0]))));
   cell.Claim("With micro-batches the pipeline is faster: {}.",
              Faster(t[2], t[1], 1.1),
-             OneDeviceOr(Say("With 4 parts its calls take %s of %s.",
+             OneDeviceOr(Say("With 4 micro-batches, the calls of the front end "
+                             "take %s of the step's %s.",
                              Median(t[2].enqueue), Median(t[2]))));
 }
 
@@ -285,10 +290,12 @@ void AllReduceCell(Cell& cell) {
   };
   cell.Check(right == static_cast<int>(n), "the sum is everywhere");
   cell.Check(ToVector<std::int64_t>(shards[0])[0] == 0, "the first shard");
-  cell.Claim("The book's first allreduce leaves the sum on one device: {}.",
-             Counted(right_first == 1, "1 expected", of_devices(right_first)));
   cell.Claim(
-      "Written into its memory, the sum is on all devices: {}.",
+      "The book's first allreduce leaves the sum on one device only: {}.",
+      Counted(right_first == 1, "1 expected", of_devices(right_first)));
+  cell.Claim(
+      "An allreduce that writes into the tensors' memory gives all devices the "
+      "sum: {}.",
       Counted(right == static_cast<int>(n), "needs all", of_devices(right)));
 }
 
@@ -351,11 +358,14 @@ void OverlapLink(Cell& cell) {
                                      std::max(end - none.value.median, 1e-9);
                             }));
   const std::string why =
-      Say("A step takes %s at the end, %s overlapped; without the link %s.",
+      Say("With the link, a step takes %s if gradients are sent at the end, "
+          "and %s if sending overlaps; without the link it takes %s.",
           Median(t[0]), Median(t[1]), Median(without[0]));
-  cell.Claim("Over the link, sending beside backward is faster: {}.",
-             OnSeveral(Faster(t[1], t[0], 1.1)), OneDeviceOr(why));
-  cell.Claim("It hides most of what the link takes: {}.",
+  cell.Claim(
+      "Over the link, sending while backward computes is faster than sending "
+      "at the end: {}.",
+      OnSeveral(Faster(t[1], t[0], 1.1)), OneDeviceOr(why));
+  cell.Claim("That hides most of the link's time: {}.",
              OnSeveral(Above(hidden, 50)), OneDeviceOr(why));
 }
 
@@ -427,10 +437,11 @@ void ClaimOverLinks(Cell& cell, const std::vector<SimulatedServer>& servers) {
     off = std::max(off, std::abs(took.back() / server.simulated - 1));
   }
   cell.Claim(
-      "Run over such links, they take what the simulation says, up to: {}.",
+      "Run over such links, they take the simulated times; the largest "
+      "difference is: {}.",
       Counted(off <= 0.1, "needs 10 % or less",
               absl::StrFormat("%.1f %%", 100 * off)));
-  cell.Claim("Shared among the devices, the adding is faster than on one: {}.",
+  cell.Claim("Adding is faster if all devices share it than on one device: {}.",
              Counted(took[0] > 1.1 * took[2],
                      Say("%s against %s", FormatDuration(took[2]),
                          FormatDuration(took[0])),
@@ -467,7 +478,7 @@ void ClaimMeasured(Cell& cell) {
             << "\n";
   PrintSums(t, devices.size(), 4 * n);
   const std::size_t others = devices.size() - 1;
-  cell.Claim("Shared among the devices, the adding is faster than on one: {}.",
+  cell.Claim("Adding is faster if all devices share it than on one device: {}.",
              OnSeveral(Faster(t["split"], t["star"], 1.1)),
              OneDeviceOr(
                  Say("Both move %s in all.", FormatBytes(2 * others * 4 * n))));
@@ -482,11 +493,11 @@ void ParameterServer(Cell& cell) {
   cell.ShowIfVerbose(PlotTimeByDevices({2, 4, 8, 16, 32}, 160e6, [](int gpus) {
                        return Topology::NvSwitch(gpus, 54e9);
                      }).Draw("160 MB by number of GPUs, simulated"));
-  cell.Claim(
-      "The simulation agrees with the book's figures: {}.",
-      Counted(equal == 4, "needs 4", Say("%d of %d", equal, 4)),
-      Say("In the ring each of n devices sends 2 (n - 1) times the n-th part: "
-          "5.19 ms. The book's 5.93 ms leaves out (n - 1) / n."));
+  cell.Claim("The simulation agrees with the book's figures: {}.",
+             Counted(equal == 4, "needs 4", Say("%d of %d", equal, 4)),
+             Say("In the ring, each of n devices sends 2 (n - 1) times an n-th "
+                 "of the bytes, which takes 5.19 ms. The book's formula leaves "
+                 "out the factor (n - 1) / n and gives 5.93 ms."));
   if (OnCpus()) {
     ClaimOverLinks(cell, servers);
   } else {

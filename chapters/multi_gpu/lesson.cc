@@ -229,9 +229,10 @@ void C12(Cell& cell) {
   for (const auto& [name, tensor] : nn::StateDict(net)) {
     known += static_cast<int>(names.count(name));
   }
-  cell.Claim("The unwrapped model has none of the two saved names: {}.",
-             Counted(!loaded.ok() && known == 0, "loading needs both",
-                     absl::StrCat(known)));
+  cell.Claim(
+      "The model without a wrapper has neither of the two saved names: {}.",
+      Counted(!loaded.ok() && known == 0, "loading needs both",
+              absl::StrCat(known)));
 }
 // %%
 D2L_CELL("001/c12", C12);
@@ -250,9 +251,11 @@ void C13(Cell& cell) {
     std::cout << "  " << name << ": " << tensor.Describe() << "\n";
   }
   const int equal = EqualParameters(net, new_net);
-  cell.Claim("It loads, and the parameters are those of the wrapped model: {}.",
-             Counted(loaded.ok() && equal == 2, BitForBitOr(loaded),
-                     Say("%d of %d", equal, 2)));
+  cell.Claim(
+      "The file is loaded, and the parameters equal those of the wrapped "
+      "model: {}.",
+      Counted(loaded.ok() && equal == 2, BitForBitOr(loaded),
+              Say("%d of %d", equal, 2)));
 }
 // %%
 D2L_CELL("001/c13", C13);
@@ -274,9 +277,11 @@ void C14(Cell& cell) {
   for (int i = 0; i < devices; ++i) {
     equal += EqualParameters(net.module(), new_net.replica(i));
   }
-  cell.Claim("It loads, and the parameters on all devices are those saved: {}.",
-             Counted(loaded.ok() && equal == 2 * devices, BitForBitOr(loaded),
-                     Say("%d of %d", equal, 2 * devices)));
+  cell.Claim(
+      "The file is loaded, and the parameters on all devices equal the saved "
+      "ones: {}.",
+      Counted(loaded.ok() && equal == 2 * devices, BitForBitOr(loaded),
+              Say("%d of %d", equal, 2 * devices)));
 }
 // %%
 D2L_CELL("001/c14", C14);

@@ -174,11 +174,11 @@ absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
         kProbe, {absl::StrCat(n)}, std::chrono::seconds(60),
         {"mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"});
   }
-  return absl::FailedPreconditionError(
-      Say("Open MPI is missing, or was when this program was built: %s",
-          "sudo apt-get install libopenmpi-dev openmpi-bin && bazel shutdown "
-          "&& bazel run //chapters/multi_gpu:lesson -- "
-          "--cell=d2l/several-machines"));
+  return absl::FailedPreconditionError(Say(
+      "Open MPI is not installed, or was not when this program was built: %s",
+      "sudo apt-get install libopenmpi-dev openmpi-bin && bazel shutdown "
+      "&& bazel run //chapters/multi_gpu:lesson -- "
+      "--cell=d2l/several-machines"));
 }
 
 // "16.4 ms, 4.09 GB/s": of two ranks, busbw is algbw.
@@ -192,17 +192,20 @@ void ShowNothing(Cell& cell, const absl::Status& why) {
     return cell.Check(false, absl::StrCat("two processes: ", why.message()));
   }
   std::cout
-      << Wrap(Say("Two processes would be started here, with a device each. A "
-                  "table would show what each algorithm takes between them, "
-                  "beside two devices of one process and beside the "
-                  "simulator's prediction."),
+      << Wrap(Say("With Open MPI, two processes would start here, with a "
+                  "device each. A table would show the time of each schedule "
+                  "between the two processes, the time between two devices of "
+                  "one process, and the simulator's prediction."),
               "  ")
       << Wrap(std::string(why.message()), "  ");
   const Judgement none = {Verdict::kInconclusive, "", Say("not measured")};
   const std::string because = Say("There were no two processes: see above.");
-  cell.Claim("Between processes sums have the bits of one process.", none,
-             because);
-  cell.Claim("Between processes the split takes longer.", none, because);
+  cell.Claim(
+      "Sums between processes equal those within one process, bit for bit.",
+      none, because);
+  cell.Claim(
+      "The split takes longer between processes than within one process.", none,
+      because);
   cell.Claim("Given the link's speed, the simulator predicts the split's time.",
              none, because);
 }
@@ -243,21 +246,25 @@ void Networks(Cell& cell) {
   const auto right = RunInFreshProcess(kNetworksProbe, {}).value();
   cell.Claim("On the NVLinks of a DGX-1 one ring takes longer than two: {}.",
              Ratio(one, two, one > 1.4 * two && two < 1.01 * bound));
-  cell.Claim("A ring that crosses the PCIe tree at each step takes longer: {}.",
-             Ratio(across, along,
-                   across > 2 * along &&
-                       Equal(Topology::PcieSwitch(8, 16e9), ring, zigzag)));
   cell.Claim(
-      "A ring across machines takes longer than the book's seven steps: {}.",
+      "A ring that crosses the PCIe tree at each step takes longer than one "
+      "that crosses it twice: {}.",
+      Ratio(across, along,
+            across > 2 * along &&
+                Equal(Topology::PcieSwitch(8, 16e9), ring, zigzag)));
+  cell.Claim(
+      "A ring that changes machines at each step takes longer than the book's "
+      "seven steps: {}.",
       Ratio(dealt, steps,
             dealt > 4 * steps && Equal(Topology::NvSwitch(64, 12.5e9),
                                        RingAcross(8, 8), Hierarchy(8, 8))));
   cell.Claim(
-      Worded("%d workers with as many servers take no longer than 4: {}.",
+      Worded("%d workers with as many servers take no longer than 4 workers "
+             "with one server: {}.",
              gpus),
       Ratio(many, few, many < 1.01 * few && many_by_1 > gpus / 5 * few_by_1));
   cell.Claim(
-      "Run on 4 virtual devices, all schedules give the sum, bit for bit: {}.",
+      "On 4 virtual devices all schedules give the right sum, bit for bit: {}.",
       Counted(right[0] == 10 && right[1] == 0,
               Say("without the copies %.0f", right[1]),
               Say("%.0f of 10", right[0])));
@@ -319,23 +326,24 @@ void SeveralMachines(Cell& cell) {
   }
   std::cout << absl::StrFormat("  %-13s%21s%21s\n", "MPI_Allreduce", "",
                                WithBandwidth(two.back().value, n));
-  cell.Claim("Between processes sums have the bits of one process: {}.",
-             Counted(returned->front() == 3, "needs 3",
-                     Say("%.0f of 3 algorithms", returned->front())));
-  cell.Claim("Between processes the split takes longer: {}.",
-             OnSeveral(Less(one[1].completion, two[2], kClearly)),
-             OneDeviceOr(Say(
-                 "Within one process it takes %s, between two %s. Both copy "
-                 "within one memory, MPI by way of a part of it that the "
-                 "processes share.",
-                 Median(one[1]), Median(two[2]))));
+  cell.Claim(
+      "Sums between processes equal those within one process, bit for bit: {}.",
+      Counted(returned->front() == 3, "needs 3",
+              Say("%.0f of 3 algorithms", returned->front())));
+  cell.Claim(
+      "The split takes longer between processes than within one process: {}.",
+      OnSeveral(Less(one[1].completion, two[2], kClearly)),
+      OneDeviceOr(Say("The split takes %s within one process and %s between "
+                      "two. Both copy within the same memory; MPI copies by "
+                      "way of a part of it that the processes share.",
+                      Median(one[1]), Median(two[2]))));
   cell.Claim(
       "Given the link's speed, the simulator predicts the split's time: {}.",
       AboutEqual(simulated[1], two[2], 1.25),
       simulated[1].value.median < two[2].value.median
           ? Say("The star's transfers take turns; the split's transfers share "
                 "cores and memory.")
-          : Say("The simulator says %s, measured are %s.",
+          : Say("The simulator predicts %s; the measured time is %s.",
                 FormatMedian(simulated[1].value, "s"),
                 FormatMedian(two[2].value, "s")));
 }

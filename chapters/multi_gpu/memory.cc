@@ -148,33 +148,36 @@ void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
   const std::string fits =
       TrainWithin(bound, net, devices, Shard::kGradients, batch);
   if (!refusal.empty()) std::cout << Wrap(refusal, "  ");
-  cell.Claim("It does not fit whole, and trains sharded, with less memory: {}.",
-             OnSeveral(Counted(!refusal.empty() && fits.empty(),
-                               Say("%s a device, of which it has %s",
-                                   FormatBytes(needs), FormatBytes(bound)),
-                               FormatFactor(sharded.measured.peak() /
-                                            static_cast<double>(needs)))),
-             OneDeviceOr(refusal.empty() ? Say("Whole, it fits too.") : fits));
+  cell.Claim(
+      "The network does not fit whole; sharded, it trains with less memory: "
+      "{}.",
+      OnSeveral(Counted(
+          !refusal.empty() && fits.empty(),
+          Say("%s needed on each device, which has %s", FormatBytes(needs),
+              FormatBytes(bound)),
+          FormatFactor(sharded.measured.peak() / static_cast<double>(needs)))),
+      OneDeviceOr(refusal.empty() ? Say("The whole network fits too.") : fits));
   double off = 0;
   int equal = 0;
   for (const Cost& cost : costs) {
     off = std::max(off, cost.Off());
     equal += cost.losses == whole.losses ? 1 : 0;
   }
-  cell.Claim("All have the same losses in 20 steps, bit for bit: {}.",
+  cell.Claim("All ways have the same losses in 20 steps, bit for bit: {}.",
              Counted(equal == 3, Say("needs all"), Say("%d of %d", equal, 3)));
-  cell.Claim("The formula is right to a few percent: {}.",
-             Counted(off <= 0.05, Say("needs 5 %% or less"),
-                     absl::StrFormat("%.1f %%", 100 * off)));
   cell.Claim(
-      "With both sharded a step moves no more bytes: {}.",
+      "The formula agrees with the measured memory to a few percent: {}.",
+      Counted(off <= 0.05, Say("needs 5 %% or less"),
+              absl::StrFormat("%.1f %%", 100 * off)));
+  cell.Claim(
+      "With momentum and gradients sharded, a step moves no more bytes: {}.",
       OnSeveral(
           Counted(sharded.moved < 1.05 * whole.moved,
                   Say("needs 1.05x or less; %s against %s",
                       FormatBytes(sharded.moved), FormatBytes(whole.moved)),
                   FormatFactor(sharded.moved / std::max(1.0, whole.moved)))),
-      OneDeviceOr(Say("A step moves %s with all whole, %s with both "
-                      "sharded.",
+      OneDeviceOr(Say("A step moves %s with nothing sharded, %s with momentum "
+                      "and gradients sharded.",
                       FormatBytes(whole.moved), FormatBytes(sharded.moved))));
 }
 
@@ -196,7 +199,8 @@ void Shards(Cell& cell) {
                        RandInt(0, 10, {rows}, devices[0])};
   std::vector<Cost> costs;
   std::vector<std::pair<std::string, MemoryUse>> uses;
-  for (const Phrase name : {"all whole", "momentum sharded", "and gradients"}) {
+  for (const Phrase name :
+       {"nothing sharded", "momentum sharded", "and gradients"}) {
     const auto shard = static_cast<Shard>(costs.size());
     const Cost& cost = costs.emplace_back(CostOf(*net, devices, shard, batch));
     uses.emplace_back(name.shown, cost.measured);
@@ -209,8 +213,8 @@ void Shards(Cell& cell) {
       Say("and parameters *"),
       WithParametersSharded(costs.back().predicted, *net, devices.size()));
   std::cout << MemoryTable(uses)
-            << Wrap(Say("* Only by the formula: a step would move 1.5x as many "
-                        "bytes, %s.",
+            << Wrap(Say("* By the formula only. A step would move 1.5x as many "
+                        "bytes: %s.",
                         FormatBytes(1.5 * costs[0].moved)),
                     "  ");
   ClaimShards(cell, costs, *net, devices, batch);
@@ -244,12 +248,14 @@ void Recompute(Cell& cell) {
   const double kept = static_cast<double>(uses[0].activations);
   const double again = static_cast<double>(uses[1].activations);
   cell.Check(losses[0] == losses[1], "the losses, bit for bit");
-  cell.Claim("Between the passes it keeps fewer activations: {}.",
-             Counted(again < 0.7 * kept,
-                     Say("%s against %s, of 4 parts' inputs and 8 layers'",
-                         FormatBytes(again), FormatBytes(kept)),
-                     FormatFactor(again / kept)));
-  cell.Claim("For that a step takes longer: {}.",
+  cell.Claim(
+      "With recomputing, fewer activations are kept between the passes: {}.",
+      Counted(
+          again < 0.7 * kept,
+          Say("%s against %s: the inputs of 4 parts against those of 8 layers",
+              FormatBytes(again), FormatBytes(kept)),
+          FormatFactor(again / kept)));
+  cell.Claim("With recomputing, a step takes longer: {}.",
              Faster(t["kept"], t["computed again"], 1.05),
              Say("A forward pass more, of three, would be 1.33x; it takes %s "
                  "and %s.",

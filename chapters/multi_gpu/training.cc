@@ -36,13 +36,12 @@ double TestAccuracy(const ScratchNet& net, const Params& params,
 
 std::string WhyNoFaster(const Timing& one, const Timing& two) {
   return absl::StrCat(
-      Say("A step takes %s on one device and %s on two, and is "
-          "enqueued in %s and %s.",
+      Say("A step takes %s on one device and %s on two; enqueueing it takes %s "
+          "and %s.",
           Median(one), Median(two), Median(one.enqueue), Median(two.enqueue)),
       OnCpus() && 10 * two.enqueue.value.median < two.completion.value.median
-          ? Say(" Virtual devices launch work by a function call and "
-                "have no link between them: nearly all of a step is "
-                "computing.")
+          ? Say(" A virtual device starts an operation by a function call, and "
+                "sends over no link: nearly all of a step is computation.")
           : "");
 }
 
@@ -94,14 +93,16 @@ void LeNetScratch(Cell& cell) {
   cell.PrintTimes(t);
   CheckClose(cell, "parameters", both.params[1], alone.params[0]);
   cell.Claim(
-      "One device and two end with the same accuracy; they differ by: {}.",
+      "Training on one device and on two ends with the same accuracy; they "
+      "differ by: {}.",
       Given(Counted(by_one > 0.2, "more than 0.2", absl::StrCat(by_one)),
             Counted(apart <= 0.02, "needs 0.02 or less",
                     absl::StrFormat("%.3f", apart)),
             "accuracy"),
-      apart == 0 ? ""
-                 : Say("The gradients differ in their last bits, so the two "
-                       "trainings go different ways."));
+      apart == 0
+          ? ""
+          : Say("The gradients of one device and of two differ in their last "
+                "bits, so the two trainings take slightly different paths."));
   cell.Claim("For a model this small two devices are no faster than one: {}.",
              OnSeveral(AboutEqual(t[0].completion, t[1].completion, 1.2)),
              OneDeviceOr(WhyNoFaster(t[0], t[1])));
@@ -175,12 +176,12 @@ void C2(Cell& cell) {
   const double normalized = TrainFromSmall(cell, true, epochs);
   const double plain = TrainFromSmall(cell, false, epochs);
   cell.Claim(
-      "With batch normalization, LeNet learns from N(0, 0.01), to an accuracy "
-      "of: {}.",
+      "With batch normalization, LeNet learns although its initial weights are "
+      "N(0, 0.01), up to an accuracy of: {}.",
       judge(normalized, true), Say("After %d epochs.", epochs));
   cell.Claim(
-      "Without it, LeNet stays at chance from these weights, at an accuracy "
-      "of: {}.",
+      "Without batch normalization, LeNet stays at chance with these initial "
+      "weights, at an accuracy of: {}.",
       judge(plain, false), Say("After %d epochs.", epochs));
 }
 
@@ -231,19 +232,21 @@ void ResNet18(Cell& cell) {
               << FormatFactor(gains.back().value.median) << "\n";
   }
   cell.Claim(
-      "With ResNet-18, two devices do more samples than one: {}.",
+      "With ResNet-18, two devices train on more samples per second than one: "
+      "{}.",
       OnSeveral(Above(gains[1], 1.5)),
-      OneDeviceOr(
-          Say("A step adds up %s of gradients, with %d samples each: it "
-              "takes %s, and %s on one device.",
-              FormatBytes(4 * parameters), each, Median(t[3]), Median(t[2]))));
-  cell.Claim("ResNet-18 scales better than LeNet: {}.",
-             OnSeveral(Less(gains[0], gains[1], 1.2)),
-             OneDeviceOr(Say(
-                 "They gain %s and %s; LeNet's step takes %s, enqueued in %s.",
-                 FormatFactor(gains[1].value.median),
-                 FormatFactor(gains[0].value.median), Median(t[0]),
-                 Median(t[0].enqueue))));
+      OneDeviceOr(Say("A step adds up %s of gradients, with %d samples for "
+                      "each device. It takes %s on two devices and %s on one.",
+                      FormatBytes(4 * parameters), each, Median(t[3]),
+                      Median(t[2]))));
+  cell.Claim(
+      "ResNet-18 scales better than LeNet: {}.",
+      OnSeveral(Less(gains[0], gains[1], 1.2)),
+      OneDeviceOr(Say("Two devices speed up ResNet-18 by %s and LeNet by %s; a "
+                      "step of LeNet takes %s, enqueueing it %s.",
+                      FormatFactor(gains[1].value.median),
+                      FormatFactor(gains[0].value.median), Median(t[0]),
+                      Median(t[0].enqueue))));
 }
 
 // %% d2l/forgotten-allreduce, measured
@@ -287,17 +290,19 @@ void Forgotten(Cell& cell) {
   const double apart = Distance(reduced), drifted = Distance(forgotten);
   cell.Claim("With the allreduce the replicas are equal; they differ by: {}.",
              Counted(apart == 0, "needs 0", absl::StrCat(apart)));
-  cell.Claim("Without it the replicas drift apart; they differ by: {}.",
-             Counted(drifted > 0.1, "more than 0.1 expected",
-                     absl::StrFormat("%.2f", drifted)),
-             Say("After %d steps.", steps));
-  cell.Claim("Forgetting it costs accuracy: {}.",
-             Counted(without < accuracy - 0.01,
-                     Say("%.3f with it, %.3f without", accuracy, without),
-                     absl::StrFormat("%.3f", accuracy - without)),
-             Say("Replica 0 learns from its shards alone, too, though it "
-                 "is %.2f from the last one.",
-                 drifted));
+  cell.Claim(
+      "Without the allreduce the replicas drift apart; they differ by: {}.",
+      Counted(drifted > 0.1, "more than 0.1 expected",
+              absl::StrFormat("%.2f", drifted)),
+      Say("After %d steps.", steps));
+  cell.Claim(
+      "Forgetting the allreduce costs accuracy: {}.",
+      Counted(without < accuracy - 0.01,
+              Say("%.3f with the allreduce, %.3f without", accuracy, without),
+              absl::StrFormat("%.3f", accuracy - without)),
+      Say("Replica 0 learns from its own shards as well, although its distance "
+          "to the last replica is %.2f.",
+          drifted));
 }
 
 // %% d2l/straggler, measured
@@ -324,14 +329,17 @@ void Straggler(Cell& cell) {
   cell.PrintTimes(t);
   CheckClose(cell, "gradients by speed", by_plan[0], even[0]);
   const std::string why =
-      Say("Enqueueing takes %s of the %s that an even split takes.",
+      Say("Enqueueing takes %s of the %s that a step with an even split takes.",
           Median(t["one slow, even"].enqueue), Median(t["one slow, even"]));
-  cell.Claim("With a slow device an even split takes longer: {}.",
-             Faster(t["all fast, even"], t["one slow, even"], kClearly),
-             OneDeviceOr(why));
-  cell.Claim("Split by speed, a step is faster than split evenly: {}.",
-             Faster(t["one slow, by speed"], t["one slow, even"], kClearly),
-             OneDeviceOr(why));
+  cell.Claim(
+      "With an even split, a step takes longer if one device is slow: {}.",
+      Faster(t["all fast, even"], t["one slow, even"], kClearly),
+      OneDeviceOr(why));
+  cell.Claim(
+      "With a slow device, a step is faster if the batch is split by speed "
+      "than if it is split evenly: {}.",
+      Faster(t["one slow, by speed"], t["one slow, even"], kClearly),
+      OneDeviceOr(why));
 }
 // %%
 D2L_CELL("d2l/straggler", Straggler);

@@ -150,31 +150,32 @@ const std::vector<Comparison>& Comparisons() {
       {"Enqueueing took NUMBER of the time: the device works nearly as fast as "
        "the front end enqueues",
        [](const Numbers& n, const Json&) { return n[0] >= 50; }},
-      {"on one stream and NUMBER on two, and are enqueued in NUMBER\\. The "
+      {"on one stream and NUMBER on two; enqueueing them takes NUMBER\\. The "
        "front end enqueues no faster than the device works",
        [](const Numbers& n, const Json&) { return n[1] > 0.79 * n[0]; }},
       {"NUMBER of NUMBER additions are in the queue",
        [](const Numbers& n, const Json&) { return n[0] > 0; }},
-      {"NUMBER requests were served by NUMBER blocks: a stream's next "
-       "operation "
-       "may use a block again",
+      {"NUMBER requests needed NUMBER blocks of memory: a stream's next "
+       "operation may reuse a block",
        [](const Numbers& n, const Json&) { return n[1] < n[0]; }},
-      {"t1 is NUMBER t2\\. Enqueueing takes longer while a device works: "
+      {"t1 is NUMBER t2\\. Enqueueing takes longer while the device works: "
        "NUMBER",
        [](const Numbers& n, const Json& cell) {
          return n[0] >= 1 && n[1] > MedianOf(cell, "t1 ");
        }},
-      {"t2 is NUMBER t1: the device is the slower one",
+      {"t2 is NUMBER t1: the device is slower than the front end",
        [](const Numbers& n, const Json&) { return n[0] >= 1; }},
-      {"The front end is the bottleneck when t1 is longer than t2: from NUMBER "
-       "this t1",
+      {"The front end is the bottleneck if t1 is longer than t2\\. For "
+       "additions "
+       "that begins at NUMBER this t1",
        [](const Numbers& n, const Json& cell) {
          const double ratio = MedianOf(cell, "t2 ") / MedianOf(cell, "t1 ");
          return std::abs(n[0] / ratio - 1) < 0.01;
        }},
       {"The calls take NUMBER of the time: one front end makes them",
        [](const Numbers& n, const Json&) { return n[0] >= 50; }},
-      {"The calls take NUMBER of the time, so they do not limit it: operations "
+      {"The calls take NUMBER of the time, so the front end is not the "
+       "bottleneck: operations "
        "that run at the same time take longer than alone",
        [](const Numbers& n, const Json&) { return n[0] <= 50; }},
       {"The products alone take NUMBER of its time, and no compiler makes them "
@@ -185,13 +186,14 @@ const std::vector<Comparison>& Comparisons() {
          return MedianOf(cell, "predicted") <
                 MedianOf(cell, "without compiling, completion");
        }},
-      {"That is the least from batch NUMBER on",
+      {"From a batch of NUMBER on, that is less",
        [](const Numbers& n, const Json&) { return n[0] >= 256; }},
       {"NUMBER at the end, NUMBER overlapped: the sums are work for the same "
        "cores",
        [](const Numbers& n, const Json&) { return n[0] < 1.11 * n[1]; }},
-      {"NUMBER on two, and is enqueued in NUMBER and NUMBER\\. Virtual devices "
-       ".*: nearly all of a step is computing",
+      {"NUMBER on two; enqueueing it takes NUMBER and NUMBER\\. A virtual "
+       "device "
+       ".*: nearly all of a step is computation",
        [](const Numbers& n, const Json&) { return 9.9 * n[2] < n[0]; }},
       {"The star's transfers take turns",
        [](const Numbers&, const Json& cell) {
@@ -206,7 +208,8 @@ const std::vector<Comparison>& Comparisons() {
                                              "products alone, "
                                              "completion")) < 1;
        }},
-      {"Its calls for [a-z]*:[0-9] took NUMBER; for NUMBER of these it waited",
+      {"The front end's calls for [a-z]*:[0-9] took NUMBER; for NUMBER of that "
+       "time it waited",
        [](const Numbers& n, const Json&) { return n[1] < 1.01 * n[0]; }},
       {"The first product's NUMBER are NUMBER of the first run's NUMBER",
        [](const Numbers& n, const Json&) {

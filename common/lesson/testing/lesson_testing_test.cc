@@ -138,12 +138,12 @@ TEST(LessonTestingTest, RefusesAReasonThatTheFiguresDoNotBearOut) {
   };
   because("A call takes 3.00 us.");
   ExpectReasonsBorneOut(run);
-  because("t2 is 1.02x t1: the device is the slower one.");
+  because("t2 is 1.02x t1: the device is slower than the front end.");
   ExpectReasonsBorneOut(run);
-  because("t2 is 0.90x t1: the device is the slower one.");
+  because("t2 is 0.90x t1: the device is slower than the front end.");
   EXPECT_NONFATAL_FAILURE(ExpectReasonsBorneOut(run), "0.90x");
   because(
-      "2.96 ms on one stream and 3.00 ms on two, and are enqueued in 80.0 "
+      "2.96 ms on one stream and 3.00 ms on two; enqueueing them takes 80.0 "
       "us. The front end enqueues no faster than the device works.");
   EXPECT_NONFATAL_FAILURE(ExpectReasonsBorneOut(run), "80.0 us");
   because("The device is slower than a snail.");

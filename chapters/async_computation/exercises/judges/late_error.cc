@@ -34,9 +34,9 @@ int Call(const Judging& judging, FailedLine* answer, Device device,
     return answer(device, program);
   } catch (const AsyncError&) {
     judging.Wrong({input, "an AsyncError that left your function",
-                   "the line that it knows",
-                   "A program may wait itself, and then the error comes out of "
-                   "program(): call it within the try block, too."});
+                   "the line that enqueued the work",
+                   "A program may wait by itself; then program() throws the "
+                   "error. Call program() inside the try block, too."});
   }
 }
 
@@ -76,8 +76,8 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
   }
   if (calls > 1) {
     judging.Wrong({input, Say("%d calls of program()", calls), "one call",
-                   "Each call enqueues all of its work once more. One is "
-                   "enough: the error knows its line."});
+                   "Each call enqueues all of its work once more. One call is "
+                   "enough: the error has the line."});
   }
   try {
     Synchronize(device);
@@ -89,23 +89,24 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
            program.on_second_stream
                ? "A device has several streams. Synchronize(device) waits for "
                  "all of them."
-               : "The program had returned, the work was not done. A failure "
-                 "shows when somebody waits."});
+               : "The program had returned, but the work was not done. A "
+                 "failure shows only when the program waits."});
     }
   }
   if (waited || !at_its_end) {
-    judging.Wrong({input, "each operation was waited for",
+    judging.Wrong({input, "the program waited for each operation",
                    "a program that runs ahead of the device",
                    "Launch blocking finds the line and makes every call wait. "
                    "The error itself names the line as well."});
   }
   if (got != expected) {
-    std::string look = "Nothing failed here: 0.";
+    std::string look = "Nothing failed here: return 0.";
     if (expected != 0) {
       look = got > 100 && got <= 108
                  ? "Of several failures the first one counts."
-                 : "An AsyncError knows two lines: where it was noticed, which "
-                   "this may be, and in failure() where the work was enqueued.";
+                 : "An AsyncError has two lines: noticed_at(), which you may "
+                   "have returned, noticed the failure; failure().requested_at "
+                   "enqueued the work.";
     }
     judging.Wrong({input, absl::StrFormat("%d", got),
                    absl::StrFormat("%d", expected), look});

@@ -46,8 +46,8 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
   }
   if (host->data() == x.storage()->data()) {
     judging.Wrong({input, "the memory of x itself", "another block",
-                   "A device's memory is not the host's, though on a virtual "
-                   "device both are alike: copy it."});
+                   "A device's memory is not the host's, though both look "
+                   "alike on a virtual device. Copy the values."});
   }
   const bool pinned = IsPinned(host->data(), host->bytes());
   if (waited) {
@@ -57,22 +57,23 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
              ? "ToVector and Item wait for the values, since they return "
                "numbers. Enqueue a copy instead."
          : pinned
-             ? "The memory is pinned, so the copy itself does not wait. "
-               "Something else does; leave the wait to the reader."
-             : "The memory is not pinned. A device copies to pinned memory "
-               "only by itself: for any other the call has to wait."});
+             ? "The memory is pinned, so the copy itself does not wait, but "
+               "something else does. Leave the wait to the caller."
+             : "The memory is not pinned. A device can copy by itself to "
+               "pinned memory only; for other memory the call has to wait."});
   }
   Synchronize(device);
   if (asked.copies == 0 && !expected.empty()) {
-    judging.Wrong({input, "no CopyAsync", "one copy by the device",
-                   "The host has copied, which a GPU's memory does not allow. "
-                   "CopyAsync enqueues a copy that the device does."});
+    judging.Wrong(
+        {input, "no CopyAsync", "one copy by the device",
+         "The host copied the values itself, which is not possible with a "
+         "GPU's memory. CopyAsync enqueues a copy that the device makes."});
   }
   if (host->data() == again->data() && !expected.empty()) {
-    judging.Wrong(
-        {input, "the same block from two calls", "a block for each call",
-         "The second copy overwrites the values of the first. A block "
-         "that the caller holds is the caller's."});
+    judging.Wrong({input, "the same block from two calls",
+                   "a block for each call",
+                   "The second copy overwrites the values of the first. Do not "
+                   "reuse a block that the caller still holds."});
   }
   if (host->bytes() < expected.size() * sizeof(float)) {
     judging.Wrong({input, Say("%d bytes", host->bytes()),
@@ -81,12 +82,12 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
   }
   const auto* values = static_cast<const float*>(host->data());
   const std::vector<float> got = {values, values + expected.size()};
-  judging.ExpectClose(
-      input, got, expected, 0,
-      !got.empty() && got[0] == 0
-          ? "These are the numbers from before the work: copy on the current "
-            "stream, CurrentStream(device), behind it."
-          : "Copy all of it: bytes, not elements.");
+  judging.ExpectClose(input, got, expected, 0,
+                      !got.empty() && got[0] == 0
+                          ? "These are the numbers from before the work. Copy "
+                            "on the current stream, CurrentStream(device), so "
+                            "that the copy comes after the work."
+                          : "Copy all of it: bytes, not elements.");
 }
 
 void JudgeStartCopy(Judging& judging, StartCopy* answer) {
@@ -103,17 +104,16 @@ void JudgeStartCopy(Judging& judging, StartCopy* answer) {
   const Tensor x = FromVector(RandomNumbers(kLarge, 5), {kLarge}, device);
   const std::size_t bytes = kLarge * sizeof(float);
   const StorageRef host = PinnedMemory(device).AllocatePinned(bytes);
-  judging.Race(
-      {"yours: 16 MB, copied", {device}, [&] { answer(x); }},
-      {{"into the same pinned block",
-        {device},
-        [&] {
-          CurrentStream(device).CopyAsync(host->data(), x.data(), bytes,
-                                          CopyKind::kDeviceToHost);
-        }},
-       4,
-       "The copy itself takes a small part of this. Do you copy twice, "
-       "or fill the memory before?"});
+  judging.Race({"yours: 16 MB, copied", {device}, [&] { answer(x); }},
+               {{"into the same pinned block",
+                 {device},
+                 [&] {
+                   CurrentStream(device).CopyAsync(
+                       host->data(), x.data(), bytes, CopyKind::kDeviceToHost);
+                 }},
+                4,
+                "The copy itself takes a small part of this time. Do you copy "
+                "twice, or fill the memory first?"});
 }
 
 D2L_JUDGE("pageable", JudgeStartCopy);

@@ -76,23 +76,24 @@ void JudgeSecondsOf(Judging& judging, SecondsOf* answer) {
                 "nothing to wait for. Wait behind work()."
               : "work() returns when its work is enqueued. Synchronize(device) "
                 "waits until the device has done it.";
-      judging.Wrong({input, Say("a return when %d were done", finished),
+      judging.Wrong({input, Say("returned when %d were done", finished),
                      absl::StrFormat("%d", tasks), look});
     }
     if (asked.waits == waits_before) {
-      judging.Wrong({input, "no wait for the device after work()", "a wait",
-                     "The work happened to be done: a pause is too long or too "
-                     "short. Synchronize waits until the device is done, and "
-                     "no longer."});
+      judging.Wrong(
+          {input, "no wait for the device after work()", "a wait",
+           "The work only happened to be done: a pause is too long or too "
+           "short. Synchronize waits exactly until the device is done."});
     }
     measured.push_back({input, seconds, got, passed});
   }
   if (measured[0].got == measured[1].got) {
-    judging.Wrong({measured[1].input,
-                   Say("%.3g seconds, as for another work", measured[1].got),
-                   Say("%.4g seconds or more", measured[1].seconds),
-                   "Not every work takes as long: return what the clock has "
-                   "measured."});
+    judging.Wrong(
+        {measured[1].input,
+         Say("%.3g seconds, the same as for other work", measured[1].got),
+         Say("%.4g seconds or more", measured[1].seconds),
+         "Not all work takes the same time: return what the clock has "
+         "measured."});
   }
   for (const auto& [input, seconds, got, passed] : measured) {
     if (got < seconds) {
@@ -102,9 +103,10 @@ void JudgeSecondsOf(Judging& judging, SecondsOf* answer) {
                      "Wait first."});
     }
     if (got > passed) {
-      judging.Wrong({input, Say("%.4g seconds", got),
-                     Say("%.4g seconds at most: no more have passed", passed),
-                     "Return what the timer shows, in seconds."});
+      judging.Wrong(
+          {input, Say("%.4g seconds", got),
+           Say("%.4g seconds at most: no more time has passed", passed),
+           "Return what the timer shows, in seconds."});
     }
   }
 }

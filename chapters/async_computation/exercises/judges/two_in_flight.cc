@@ -63,31 +63,32 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps,
   }
   if (waited_for == 0) {
     judging.Wrong(
-        {input, "one step in flight: each was waited for", "two in flight",
+        {input, "one step in flight: the program waited for each",
+         "two in flight",
          "While the front end waits for a step and enqueues the next, the "
          "device is idle. Wait for the step before the last."});
   }
   if (most > 2 && most_before_slow <= 2) {
     judging.Wrong({input, Say("%d steps in flight", most), "2 at most",
-                   "One step took longer than the others, 200 ms. A sleep does "
-                   "not know when a step is done; its event does."});
+                   "One step took 200 ms, longer than the others. A sleep "
+                   "cannot know when a step is done; wait for its event."});
   }
   if (most > 2) {
     judging.Wrong(
         {input, Say("%d steps in flight", most), "2 at most",
          most > 3
-             ? "Nothing bounds the run-ahead, nor the memory of what is "
-               "queued. "
-               "Record an event behind each step, and wait for an older one."
+             ? "Nothing bounds how many steps are queued, nor the memory that "
+               "they use. Record an event after each step, and wait for an "
+               "older event."
              : "Wait before you enqueue, not after: with two in flight, the "
                "older one has to be done first."});
   }
   if (waited_for > 0) {
-    judging.Wrong(
-        {input, "two steps in flight, then both were waited for",
-         "one of them still in flight when the next is enqueued",
-         "A wait for both leaves the device idle until the next step is "
-         "enqueued, every second time. Wait for the older one only."});
+    judging.Wrong({input, "two steps in flight, then a wait for both",
+                   "one of them still in flight when the next is enqueued",
+                   "After a wait for both, the device is idle until the next "
+                   "step is enqueued, which happens at every second step. Wait "
+                   "for the older step only."});
   }
   if (finished != steps) {
     judging.Wrong({input, Say("%d steps were done at the return", finished),
@@ -95,9 +96,10 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps,
                    "Wait for the steps that are still in flight at the end."});
   }
   if (steps > 0 && requests.waits == waits) {
-    judging.Wrong({input, "no wait after the last step", "a wait",
-                   "The last steps happened to be done: a pause at the end is "
-                   "too long or too short. A wait is neither."});
+    judging.Wrong(
+        {input, "no wait after the last step", "a wait",
+         "The last steps only happened to be done. A pause at the end is too "
+         "long or too short; a wait is exactly long enough."});
   }
 }
 
@@ -120,17 +122,18 @@ void JudgeRunSteps(Judging& judging, RunSteps* answer) {
     Spin(kTime);  // the front end prepares a minibatch
     CurrentStream(device).HostCallback([kTime] { Spin(kTime); });
   };
-  judging.Race({"yours", {device}, [&] { answer(kSteps, device, enqueue); }},
-               {{"one wait, at the end",
-                 {device},
-                 [&] {
-                   for (int i = 0; i < kSteps; ++i) enqueue();
-                 }},
-                1.4,
-                "Each step takes 300 us on either side. Something waits longer "
-                "than for the step before the last.",
-                (kSteps + 1) * 300e-6,
-                "bound: both sides at work"});
+  judging.Race(
+      {"yours", {device}, [&] { answer(kSteps, device, enqueue); }},
+      {{"one wait, at the end",
+        {device},
+        [&] {
+          for (int i = 0; i < kSteps; ++i) enqueue();
+        }},
+       1.4,
+       "Each step takes 300 us on the front end and 300 us on the device. Your "
+       "program waits longer than until the step before the last is done.",
+       (kSteps + 1) * 300e-6,
+       "bound: front end and device both at work"});
 }
 
 D2L_JUDGE("two_in_flight", JudgeRunSteps);

@@ -55,20 +55,21 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
     if (operations == 0) {
       judging.Wrong({input, "the sum was enqueued behind the other work",
                      "before it",
-                     "A stream works in the order of enqueueing: enqueue what "
-                     "you need first before more()."});
+                     "A stream does operations in the order in which they were "
+                     "enqueued: enqueue the sum before you call more()."});
     }
     if (waited) {
-      judging.Wrong({input, "the sum came when the other work was done",
-                     "while that was still to be done",
-                     "Synchronize waits for all that was enqueued on the "
-                     "device. What reads one tensor waits for that one."});
+      judging.Wrong(
+          {input, "the sum was returned after the other work was done",
+           "before the other work was done",
+           "Synchronize waits for everything that was enqueued on the device. "
+           "A call that reads one tensor waits for that tensor only."});
     }
     if (asked.reads + asked.waits == 0) {
-      judging.Wrong({input, "a number that nobody waited for", "the sum",
-                     "Sum returned when its work was enqueued: the memory has "
-                     "the sum once the stream has done it. Item waits for it, "
-                     "and reads it."});
+      judging.Wrong({input, "a number that was read without a wait", "the sum",
+                     "Sum returns once its work is enqueued; the sum is in "
+                     "memory only after the stream has computed it. Item waits "
+                     "for the sum and reads it."});
     }
     const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
     judging.ExpectClose(input, {static_cast<float>(got)},
@@ -82,7 +83,7 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
     for (int i = 0; i < 10; ++i) MatMul(a, a);
   };
   const auto nothing = [] {};  // the time ends when the call returns
-  judging.Race({"your sum, before 10 products",
+  judging.Race({"your sum, with 10 products behind it",
                 {device},
                 [&] { answer(x, more); },
                 nothing},
@@ -95,7 +96,7 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
                  },
                  nothing},
                 2,
-                "Only the sum of 100,000 numbers should be in this time."});
+                "This time should contain only the sum of 100,000 numbers."});
 }
 
 D2L_JUDGE("wait_for_less", JudgeSumFirst);

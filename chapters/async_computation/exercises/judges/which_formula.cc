@@ -44,15 +44,15 @@ struct Loop {
 
 std::string LookAt(const Loop& loop) {
   if (loop.n == 0) {
-    return "Nothing is enqueued, and nothing is waited for: 0.";
+    return "Nothing is enqueued, so nothing takes time: return 0.";
   }
   if (loop.k == 1) {
     return "The front end waits after each operation: t1, t2 and t3 come one "
            "after the other, every time.";
   }
   if (loop.n < loop.k) {
-    return "The last block has fewer than k operations, and here is the only "
-           "one: it takes its time, too, and is waited for.";
+    return "The last block may have fewer than k operations; here it is the "
+           "only block. It takes time as well, and the front end waits for it.";
   }
   if (loop.k < loop.n) {
     return "The front end waits after every k operations: count the waits.";
@@ -61,8 +61,8 @@ std::string LookAt(const Loop& loop) {
     return "Enqueueing takes longer than the work: the device waits for the "
            "front end.";
   }
-  return "With one wait at the end, enqueueing an operation overlaps with the "
-         "work on the one before.";
+  return "With one wait at the end, an operation is enqueued while the device "
+         "still computes the operation before.";
 }
 
 // Shows this machine's times beside the predictions.
@@ -110,9 +110,9 @@ void CompareWithMachine(Judging& judging, Predict* answer) {
   }
   if (off < kNearEnough) return;
   judging.Explain(Say(
-      "Your formula is judged, not these figures. It was given what was "
-      "measured just before, t1 = %s, t2 = %s, t3 = %s; other programs share "
-      "the %d cores of this machine, so that times change from run to run.",
+      "Your formula is judged, not these figures. It was called with the times "
+      "just measured: t1 = %s, t2 = %s, t3 = %s. Other programs share the %d "
+      "cores of this machine, so times change from run to run.",
       FormatDuration(t1), FormatDuration(t2), FormatDuration(t3),
       UsableCores()));
 }

@@ -85,11 +85,11 @@ int FailedLine(Device device, const std::function<void()>& program) {
 }  // namespace runs_it_twice
 
 D2L_MISTAKE("late_error", where_it_was_noticed, FailedLine,
-            "where it was noticed");
+            "noticed the failure");
 D2L_MISTAKE("late_error", does_not_wait, FailedLine, "the work was not done");
 D2L_MISTAKE("late_error", blocks_every_launch, FailedLine, "Launch blocking");
 D2L_MISTAKE("late_error", only_around_the_wait, FailedLine,
-            "call it within the try block");
+            "inside the try block");
 D2L_MISTAKE("late_error", one_stream, FailedLine,
             "A device has several streams");
 D2L_MISTAKE("late_error", runs_it_twice, FailedLine, "calls of program()");

@@ -97,13 +97,14 @@ StorageRef StartCopy(const Tensor& x) { return x.storage(); }
 }  // namespace the_tensor_itself
 
 D2L_MISTAKE("pageable", not_pinned, StartCopy, "The memory is not pinned.");
-D2L_MISTAKE("pageable", waits_for_the_copy, StartCopy, "Something else does");
+D2L_MISTAKE("pageable", waits_for_the_copy, StartCopy, "something else does");
 D2L_MISTAKE("pageable", counts_elements, StartCopy, "bytes, not elements");
 D2L_MISTAKE("pageable", another_stream, StartCopy,
-            "copy on the current stream");
+            "Copy on the current stream");
 D2L_MISTAKE("pageable", one_block_for_all, StartCopy,
             "the same block from two calls");
-D2L_MISTAKE("pageable", copies_on_the_host, StartCopy, "The host has copied");
+D2L_MISTAKE("pageable", copies_on_the_host, StartCopy,
+            "The host copied the values itself");
 D2L_MISTAKE("pageable", reads_first, StartCopy, "ToVector and Item wait");
 D2L_MISTAKE("pageable", the_tensor_itself, StartCopy, "the memory of x itself");
 

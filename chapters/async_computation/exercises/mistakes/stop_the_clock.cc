@@ -80,7 +80,8 @@ D2L_MISTAKE("stop_the_clock", waits_for_another_device, SecondsOf,
             "for another device, or for one stream");
 D2L_MISTAKE("stop_the_clock", reads_the_clock_first, SecondsOf,
             "The clock was read, and then");
-D2L_MISTAKE("stop_the_clock", milliseconds, SecondsOf, "no more have passed");
+D2L_MISTAKE("stop_the_clock", milliseconds, SecondsOf,
+            "no more time has passed");
 D2L_MISTAKE("stop_the_clock", sleeps, SecondsOf,
             "a pause is too long or too short");
 D2L_MISTAKE("stop_the_clock", always_the_same, SecondsOf,

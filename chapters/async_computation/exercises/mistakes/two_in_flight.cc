@@ -101,20 +101,19 @@ void RunSteps(int steps, Device device, const std::function<void()>& enqueue) {
 }  // namespace sleeps_at_the_end
 
 D2L_MISTAKE("two_in_flight", waits_for_each, RunSteps,
-            "one step in flight: each was waited for");
+            "one step in flight: the program waited for each");
 D2L_MISTAKE("two_in_flight", unbounded, RunSteps,
-            "Nothing bounds the run-ahead");
+            "Nothing bounds how many steps are queued");
 D2L_MISTAKE("two_in_flight", waits_after_enqueueing, RunSteps,
             "Wait before you enqueue, not after");
-D2L_MISTAKE("two_in_flight", two_at_a_time, RunSteps,
-            "then both were waited for");
+D2L_MISTAKE("two_in_flight", two_at_a_time, RunSteps, "then a wait for both");
 D2L_MISTAKE("two_in_flight", leaves_the_last, RunSteps,
             "still in flight at the end");
-D2L_MISTAKE("two_in_flight", sleeps, RunSteps, "A sleep does not know");
+D2L_MISTAKE("two_in_flight", sleeps, RunSteps, "A sleep cannot know");
 D2L_MISTAKE("two_in_flight", one_too_few, RunSteps,
             "Call it once for each step");
 D2L_MISTAKE("two_in_flight", sleeps_at_the_end, RunSteps,
-            "a pause at the end is");
+            "A pause at the end is");
 
 }  // namespace
 }  // namespace d2l

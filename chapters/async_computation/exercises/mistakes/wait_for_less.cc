@@ -61,13 +61,13 @@ double SumFirst(const Tensor& x, const std::function<void()>& more) {
 }  // namespace mean_times_count
 
 D2L_MISTAKE("wait_for_less", waits_for_all, SumFirst,
-            "came when the other work was done");
+            "after the other work was done");
 D2L_MISTAKE("wait_for_less", reads_first, SumFirst,
             "a wait before more() was called");
 D2L_MISTAKE("wait_for_less", asks_last, SumFirst, "behind the other work");
 D2L_MISTAKE("wait_for_less", calls_it_twice, SumFirst, "calls of more()");
 D2L_MISTAKE("wait_for_less", does_not_wait, SumFirst,
-            "a number that nobody waited for");
+            "a number that was read without a wait");
 D2L_MISTAKE("wait_for_less", mean_times_count, SumFirst,
             "The sum of no elements is 0");
 

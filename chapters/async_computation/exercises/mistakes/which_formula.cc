@@ -44,14 +44,15 @@ double Predict(double t1, double t2, double t3, int n, int k) {
 }
 }  // namespace waits_for_nothing
 
-D2L_MISTAKE("which_formula", nothing_overlaps, Predict, "overlaps with the");
+D2L_MISTAKE("which_formula", nothing_overlaps, Predict,
+            "while the device still computes");
 D2L_MISTAKE("which_formula", device_is_slower, Predict,
             "the device waits for the front end");
 D2L_MISTAKE("which_formula", waits_once, Predict, "count the waits");
 D2L_MISTAKE("which_formula", overlaps_with_every_wait, Predict,
             "t1, t2 and t3 come one after the other");
 D2L_MISTAKE("which_formula", whole_blocks_only, Predict,
-            "The last block has fewer than k");
+            "The last block may have fewer than k");
 D2L_MISTAKE("which_formula", waits_for_nothing, Predict, "Nothing is enqueued");
 
 }  // namespace

@@ -52,8 +52,7 @@ void JudgeWith(const Judging& judging, RunOnBoth* answer, Device a, Device b,
                             : calls[0].device == b && calls[1].device == a);
   if (!both) {
     judging.Wrong({input, Say("%d calls of work()", calls.size()),
-                   "work(a) and work(b)",
-                   "Each device has its work, and does it once."});
+                   "work(a) and work(b)", "Call work() once for each device."});
   }
   if (calls[1].waits_before > calls[0].waits_before) {
     judging.Wrong({input,
@@ -65,19 +64,20 @@ void JudgeWith(const Judging& judging, RunOnBoth* answer, Device a, Device b,
   // One wait is enough if a stream waits for the other device.
   const int waits = requests.waits - calls[1].waits_before;
   if (undone == nullptr && waits + requests.stream_waits < 2) {
-    judging.Wrong({input, Say("%d waits behind both calls", waits), "two",
-                   "The work happened to be done: a pause is too long or too "
-                   "short. Synchronize waits until a device is done, and no "
-                   "longer."});
+    judging.Wrong(
+        {input, Say("%d waits behind both calls", waits), "two",
+         "The work only happened to be done: a pause is too long or too short. "
+         "Synchronize waits exactly until a device is done."});
   }
   if (undone == nullptr) return;
   judging.Wrong(
-      {input, Say("a return while %s was at work", undone->device.ToString()),
+      {input,
+       Say("returned while %s was still at work", undone->device.ToString()),
        "a return when both are done",
        requests.waits == 0
-           ? "work() returns at once: wait for the devices behind both calls."
-           : "Synchronize(device) waits for that device only: each of them "
-             "needs one."});
+           ? "work() returns at once: wait for the devices after both calls."
+           : "Synchronize(device) waits for that device only: each of the two "
+             "devices needs such a call."});
 }
 
 void JudgeRunOnBoth(Judging& judging, RunOnBoth* answer) {

@@ -78,9 +78,10 @@ void JudgeOne(const Judging& judging, SquareAll* answer,
     gate.Open();
   }
   if (squares.size() != xs.size()) {
-    judging.Wrong(
-        {input, Say("%d results", squares.size()), Say("%d results", count),
-         "The matrices need not divide evenly: none may be left out."});
+    judging.Wrong({input, Say("%d results", squares.size()),
+                   Say("%d results", count),
+                   "The number of matrices need not divide evenly among the "
+                   "devices; leave none out."});
   }
   if (waited) {
     judging.Wrong({input, "the call waited for a device", "no wait",
@@ -160,12 +161,12 @@ void JudgeSquareAll(Judging& judging, SquareAll* answer) {
   const double one = timer.Seconds();
   judging.Race(
       {"your eight products", devices, [&] { answer(xs, devices); }},
-      {{"one here, one there", devices, [&] { on(devices); }},
+      {{"one on each device in turn", devices, [&] { on(devices); }},
        1.3,
-       "Eight products of 300 x 300 take a millisecond or two each: is "
-       "there a wait, or are there more copies than needed?",
+       "Eight products of 300 x 300 matrices take a millisecond or two each. "
+       "Does your program wait, or copy more than it needs to?",
        one / 2,
-       "bound: half of one device"});
+       "bound: half of the time of one device"});
 }
 
 D2L_JUDGE("eight_operations", JudgeSquareAll);

@@ -50,23 +50,24 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
     judging.Wrong({input,
                    Say("%d operations on the first stream, %d on the second",
                        on_first, on_second),
-                   "one on each",
+                   "one on each stream",
                    "Operations go to the current stream. `const StreamGuard "
                    "guard(first);` makes it the first one, to the end of its "
                    "block."});
   }
   gate.Open();
   if (asked.before_record == 0) {
-    judging.Wrong({input, "an event of the first stream before y was enqueued",
-                   "behind it",
-                   "The event was recorded too early: it stands for what had "
-                   "been enqueued on the stream by then."});
+    judging.Wrong(
+        {input,
+         "the event of the first stream was recorded before y was enqueued",
+         "after y was enqueued",
+         "The event was recorded too early: it stands for what had "
+         "been enqueued on the stream by then."});
   }
   if (asked.before_wait > on_first) {
-    judging.Wrong({input, "a wait of the second stream behind y + 1",
-                   "before y + 1",
-                   "y + 1 was enqueued before the Wait: "
-                   "only what comes behind the Wait waits."});
+    judging.Wrong({input, "the second stream waits after y + 1", "before y + 1",
+                   "y + 1 was enqueued before the Wait. Only operations that "
+                   "are enqueued after the Wait wait for the event."});
   }
   if (n > 0 && z.defined() && z.storage()->writer() != &second) {
     judging.Wrong({input, "y + 1 on the first stream", "on the second stream",
@@ -76,16 +77,16 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
   const std::vector<Race> races = checker.races();
   if (!races.empty()) {
     // What is missing is the first hint's to say.
-    judging.Wrong(
-        {input, "the second stream may be done before the first one",
-         "after it",
-         asked.stream_waits > 0
-             ? "A stream waits, but not the second one for an event of the "
-               "first: it is the other way round. second.Wait(event) makes "
-               "the second one wait."
-             : "Nothing orders the two streams. It may be right a thousand "
-               "times, when the first one happens to be faster.",
-         Wrap(races.front().Conflict(), "RACE  ")});
+    judging.Wrong({input, "the second stream may be done before the first one",
+                   "after it",
+                   asked.stream_waits > 0
+                       ? "The wrong stream waits: the second stream has to "
+                         "wait for an event of the first. second.Wait(event) "
+                         "makes the second stream wait."
+                       : "Nothing orders the two streams. The result may be "
+                         "right a thousand times, as long as the first stream "
+                         "happens to be faster.",
+                   Wrap(races.front().Conflict(), "RACE  ")});
   }
   Synchronize(first.device());
   judging.ExpectClose(input, ToVector<float>(z), expected, 1e-6,

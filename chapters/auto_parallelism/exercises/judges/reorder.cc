@@ -94,13 +94,13 @@ void JudgeOne(const Judging& judging, OrderOf* answer,
   }
   const double time = Seconds(tasks, order), best = Best(tasks);
   if (time < 0) {
-    judging.Wrong({input, got, "each task behind those that it is after",
-                   "A task can only wait for what was enqueued before: there "
-                   "is no event of it yet."});
+    judging.Wrong({input, got, "each task behind the tasks that it depends on",
+                   "A task can only wait for tasks that were enqueued before "
+                   "it: a later task has no event yet."});
   }
   if (time > 1.5 * best) {
     judging.Wrong({input, Say("%s: done after %g s", got, time),
-                   Say("%g s, or half more", best), look});
+                   Say("at most 1.5 times %g s", best), look});
   }
   all_times.yours += time;
   all_times.best += best;
@@ -109,41 +109,41 @@ void JudgeOne(const Judging& judging, OrderOf* answer,
 void JudgeOrderOf(Judging& judging, OrderOf* answer) {
   Times all;
   JudgeOne(judging, answer, {{0, 4, {}}, {0, 1, {}}, {1, 5, {1}}},
-           "A device is idle, waiting for a task that stands behind one that "
-           "nobody waits for.",
+           "A device is idle: it waits for a task that was enqueued behind a "
+           "task which nothing depends on.",
            all);
   JudgeOne(
       judging, answer,
       {{0, 2, {}}, {1, 4, {0}}, {0, 1, {}}, {0, 1, {}}, {0, 1, {}}, {0, 1, {}}},
-      "What counts is not how long a task takes, but how long all takes "
-      "that comes after it.",
+      "What counts is not how long a task takes, but how long the tasks after "
+      "it take.",
       all);
   JudgeOne(
       judging, answer,
       {{0, 5, {}}, {0, 1, {}}, {1, 0.5, {0}}, {1, 0.5, {0, 2}}, {2, 6, {1}}},
-      "What counts is not how many tasks come after it, but how long "
-      "they take.",
+      "What counts is not how many tasks come after a task, but how long they "
+      "take.",
       all);
   JudgeOne(judging, answer, {{0, 8, {}}, {0, 1, {}}, {1, 1, {1}}, {1, 9, {2}}},
-           "What counts is the whole chain of tasks behind a task, to the end "
-           "of the program, not the next one only.",
+           "What counts is the whole chain of tasks behind a task, up to the "
+           "end of the program, and not the next task alone.",
            all);
-  JudgeOne(judging, answer,
-           {{0, 6, {}},
-            {0, 1, {}},
-            {1, 8, {1}},
-            {2, 1.5, {0}},
-            {3, 1.5, {0}},
-            {4, 1.5, {0}}},
-           "Tasks on different devices run at the same time: what counts is "
-           "the longest chain behind a task, not the sum of all that is after "
-           "it.",
-           all);
+  JudgeOne(
+      judging, answer,
+      {{0, 6, {}},
+       {0, 1, {}},
+       {1, 8, {1}},
+       {2, 1.5, {0}},
+       {3, 1.5, {0}},
+       {4, 1.5, {0}}},
+      "Tasks on different devices run at the same time: what counts is the "
+      "longest chain behind a task, and not the sum of all tasks after it.",
+      all);
   JudgeOne(judging, answer, {}, "", all);
   for (unsigned seed = 1; seed <= 8; ++seed) {
     JudgeOne(judging, answer, RandomTasks(seed),
-             "Which chain of tasks takes longest from here to the end? Enqueue "
-             "its next task first.",
+             "Which chain of tasks takes longest from this point to the end? "
+             "Enqueue the first task of that chain.",
              all);
   }
   judging.Note(Say("14 programs: %g s in all; the best orders take %g s",

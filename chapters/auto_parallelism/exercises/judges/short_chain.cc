@@ -58,37 +58,35 @@ void JudgeOne(Judging& judging, SumOfAll* answer, int count, unsigned seed) {
   for (int i = 0; i < count; ++i) {
     judging.ExpectClose(Say("%s: number %d of them", input, i),
                         ToVector<float>(xs[i]), numbers[i], 0,
-                        "+= writes to the memory of a tensor, here to that of "
-                        "the caller's. + makes a new one.");
+                        "+= writes to the memory of a tensor, here of the "
+                        "caller's tensor. + makes a new tensor.");
   }
   judging.ExpectClose(input, ToVector<float>(sum), expected, 1e-5,
-                      "Is every tensor added, and only once? Their number may "
-                      "be odd.");
+                      "Is every tensor added, and only once? The number of "
+                      "tensors may be odd.");
   int depth = 0;
   while (1 << depth < count) ++depth;
   // The tensors themselves are a level of the graph.
   const int got = std::max(0, program.graph.depth() - 1);
   const std::string expected_chain =
-      Say("%d additions, %d of them one behind the other", count - 1, depth);
+      Say("%d additions, the longest chain has %d", count - 1, depth);
   if (asked.additions < count && !asked.others.empty()) {
     judging.Wrong(
         {input,
-         Say("%d additions, and as other operations: %s", asked.additions,
+         Say("%d additions, and other operations: %s", asked.additions,
              absl::StrJoin(asked.others, ", ")),
          expected_chain,
-         "Make the sum by `+` of two tensors only. Stack and Cat copy "
-         "all tensors first, and one Sum is one operation, which "
-         "runs on one device."});
+         "Use `+` of two tensors only. Stack and Cat copy all tensors first, "
+         "and a Sum is one operation, which runs on one device."});
   }
   if (got > depth || asked.additions != count - 1) {
     judging.Wrong(
         {input,
-         Say("%d additions, %d of them one behind the other", asked.additions,
-             got),
+         Say("%d additions, the longest chain has %d", asked.additions, got),
          expected_chain,
          asked.additions >= count
-             ? "n - 1 additions are enough. Adding zeros is one more: a tensor "
-               "that is left over takes part in the next round."
+             ? "n - 1 additions are enough. Adding zeros costs one more; let a "
+               "tensor that is left over take part in the next round."
          : got == count - 1
              ? "Each addition waits for the one before it. Which ones could "
                "run at the same time?"

@@ -49,8 +49,8 @@ void JudgeLargestSize(Judging& judging, LargestSize* answer) {
     const int got = answer(units, tile, streams);
     if (got == expected) continue;
     std::string look =
-        "Some larger products gain as well: the last turn of "
-        "one may leave most units idle.";
+        "Some larger products gain as well: the last turn of a product may "
+        "leave most units idle.";
     if (got % tile != 0) {
       look =
           "A tile at the edge takes as long as a whole one, however few "
@@ -62,12 +62,13 @@ void JudgeLargestSize(Judging& judging, LargestSize* answer) {
     } else if (got < expected && Gain(units, tile, streams, expected) == 1.5 &&
                Gain(units, tile, streams, got) > 1.5) {
       look =
-          Say("At n = %d they are exactly 1.5 times as fast: that is enough.",
+          Say("At n = %d the streams are exactly 1.5 times as fast, and that "
+              "is enough.",
               expected);
     } else if (got > expected) {
       look =
-          Say("At n = %d the streams are only %.2f times as fast: that one "
-              "product leaves units idle is not enough for another one.",
+          Say("At n = %d the streams are only %.2f times as fast: the units "
+              "that one product leaves idle are too few for another product.",
               got, Gain(units, tile, streams, got));
     }
     judging.Wrong({Say("%d units, tiles of %d x %d, %d streams", units, tile,

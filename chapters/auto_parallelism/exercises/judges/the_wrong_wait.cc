@@ -58,10 +58,11 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
                    "Call work() once: each call enqueues all of its work."});
   }
   if (gate.TimedOut()) {
-    judging.Wrong({input, Say("it waited for %s", other.ToString()),
-                   Say("a wait for %s", device.ToString()),
-                   "Name the device that you time: a Synchronize of another "
-                   "one, or of a fixed one, waits for the wrong work."});
+    judging.Wrong(
+        {input, Say("it waited for %s", other.ToString()),
+         Say("a wait for %s", device.ToString()),
+         "Name the device that you time: Synchronize of another device, or "
+         "always of the same device, waits for the wrong work."});
   }
   if (!was_done) {
     judging.Wrong({input, Say("%.3g seconds, and the work was not done", got),
@@ -70,16 +71,16 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
                    "the clock."});
   }
   if (requests.waits == waits_before_work) {
-    judging.Wrong({input, "no wait for the device after work()", "a wait",
-                   "The work happened to be done: a pause is too long or too "
-                   "short. Synchronize waits until the device is done, and no "
-                   "longer."});
+    judging.Wrong(
+        {input, "no wait for the device after work()", "a wait",
+         "The work only happened to be done: a pause is too long or too short. "
+         "Synchronize waits exactly until the device is done."});
   }
   if (got == before) {
-    judging.Wrong({input, Say("%.3g seconds, as for another work", got),
+    judging.Wrong({input, Say("%.3g seconds, the same as for other work", got),
                    Say("%g seconds", least),
-                   "Not every work takes as long: return what the clock has "
-                   "measured."});
+                   "Not all work takes the same time: return what the clock "
+                   "has measured."});
   }
   const double after_earlier = all - *earlier;
   if (!(got >= least && got <= all)) {
@@ -91,7 +92,7 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
   // A nanosecond is 1e-9; sums of doubles need a little more.
   if (got > after_earlier + 1e-8) {
     judging.Wrong({Say("%s; 200 ms of earlier work are queued", input),
-                   Say("%.3g seconds, with the earlier work in it", got),
+                   Say("%.3g seconds, which includes the earlier work", got),
                    Say("%g to %.3f seconds", least, after_earlier),
                    "Start the clock when the device is idle."});
   }

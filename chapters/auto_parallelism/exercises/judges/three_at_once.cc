@@ -174,8 +174,8 @@ void JudgeAsked(const Judging& judging, const std::string& input,
                    Say("%d products, %d of them sent", asked.products.size(),
                        asked.sent.size()),
                    Say("%d products, all of them sent", count),
-                   "The chunks need not divide evenly: none may be left out, "
-                   "and none sent twice."});
+                   "The number of chunks need not divide evenly among the "
+                   "workers: leave none out, and send none twice."});
   }
   std::size_t least = count, most = 0, all = 0;
   for (const Worker& worker : workers) {
@@ -191,8 +191,8 @@ void JudgeAsked(const Judging& judging, const std::string& input,
     judging.Wrong(
         {input, Say("%d products on one device and %d on another", most, least),
          "as many, or one more",
-         "Every worker has all chunks: take the workers in turn, and of each "
-         "one its own xs."});
+         "Every worker has a copy of all chunks: take the workers in turn, and "
+         "use the xs of that worker."});
   }
   for (const Asked::Sent& sent : asked.sent) {
     const Worker& worker = *std::find_if(
@@ -208,12 +208,13 @@ void JudgeAsked(const Judging& judging, const std::string& input,
                      "StreamGuard makes another stream the current one."});
     }
     if (sent.on != worker.copies) {
-      judging.Wrong({input,
-                     Say("chunk %d is sent by the stream %s", sent.chunk,
-                         sent.on->name()),
-                     Say("by %s", worker.copies->name()),
-                     "A stream does one thing after the other: on the one that "
-                     "computes, the next product would wait for the copy."});
+      judging.Wrong(
+          {input,
+           Say("chunk %d is sent by the stream %s", sent.chunk,
+               sent.on->name()),
+           Say("by %s", worker.copies->name()),
+           "A stream does one operation after the other: if the stream that "
+           "computes also copied, the next product would wait for the copy."});
     }
   }
   for (const Asked::Sent& sent : asked.sent) {
@@ -223,8 +224,8 @@ void JudgeAsked(const Judging& judging, const std::string& input,
          Say("the copy of chunk %d may begin before its product is done",
              sent.chunk),
          "it waits for an event behind the product",
-         "Two streams have no order but that of events, and an event stands "
-         "for what had been enqueued on its stream when it was recorded."});
+         "Only events order two streams, and an event stands for what had been "
+         "enqueued on its stream when the event was recorded."});
   }
   for (const Worker& worker : workers) {
     std::uint64_t first = UINT64_MAX, last = 0;
@@ -240,8 +241,8 @@ void JudgeAsked(const Judging& judging, const std::string& input,
                    Say("each copy waits for all products of %s",
                        worker.compute->device().ToString()),
                    "it waits for its own product",
-                   "While a product travels, its device computes the next one: "
-                   "record an event behind each."});
+                   "While a product is sent, its device should compute the "
+                   "next one: record an event after each product."});
   }
 }
 
@@ -289,10 +290,10 @@ void JudgeOne(const Judging& judging, SquareAndSend* answer,
         input, {host.At(i), host.At(i) + host.numel}, expected[i], 1e-4,
         product.defined() && product.data() == from[i]
             ? "Chunk i is xs[i], and its product goes to place i on the host."
-            : "What was sent is not what is returned at its place. The last "
-              "handle to the product went, and others wrote to its memory "
-              "before the copy read it: return the very tensors that you "
-              "send.");
+            : "The tensor that you sent is not the tensor that you returned in "
+              "its place. The last handle to the product disappeared, and "
+              "other operations wrote to its memory before the copy read it. "
+              "Return the same tensors that you send.");
     judging.ExpectClose(input, ToVector<float>(product), expected[i], 1e-4,
                         "The products stand in the order of the chunks.");
   }
@@ -350,7 +351,7 @@ void JudgeSquareAndSend(Judging& judging, SquareAndSend* answer) {
   std::vector<Tensor> products;  // kept until the copies are made
   judging.Race(
       {"yours", devices, [&] { products = answer(workers, send); }},
-      {{"each one on its way at once", devices,
+      {{"each product is sent as soon as it is done", devices,
         [&] {
           products.clear();
           for (std::size_t i = 0; i < kChunks; ++i) {
@@ -363,10 +364,11 @@ void JudgeSquareAndSend(Judging& judging, SquareAndSend* answer) {
         }},
        1.3,
        "Is a device idle before its last product is done? Its products depend "
-       "on nothing. Is the link idle? Each product can travel as soon as it is "
-       "done: record its event right behind it, and send it.",
+       "on nothing. Is the link idle? Each product can be sent as soon as it "
+       "is done: record an event right after the product, and send the "
+       "product.",
        std::max(computing, sending) * each + std::min(computing, sending),
-       "bound: the slower of the lanes"});
+       "bound: the slowest stage alone"});
 }
 
 D2L_JUDGE("three_at_once", JudgeSquareAndSend);

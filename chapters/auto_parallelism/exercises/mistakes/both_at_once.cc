@@ -53,11 +53,11 @@ void RunOnBoth(Device a, Device b, const std::function<void(Device)>& work) {
 
 D2L_MISTAKE("both_at_once", as_it_stands, RunOnBoth, "Which line has to move?");
 D2L_MISTAKE("both_at_once", waits_for_none, RunOnBoth,
-            "wait for the devices behind both calls");
+            "wait for the devices after both calls");
 D2L_MISTAKE("both_at_once", waits_for_the_last, RunOnBoth,
             "waits for that device only");
 D2L_MISTAKE("both_at_once", one_device_twice, RunOnBoth,
-            "Each device has its work");
+            "Call work() once for each device");
 D2L_MISTAKE("both_at_once", sleeps, RunOnBoth,
             "a pause is too long or too short");
 

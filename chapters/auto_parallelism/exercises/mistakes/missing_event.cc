@@ -88,7 +88,7 @@ D2L_MISTAKE("missing_event", the_caller_waits, OnTwoStreams,
 D2L_MISTAKE("missing_event", no_guard, OnTwoStreams,
             "Operations go to the current stream");
 D2L_MISTAKE("missing_event", the_other_way_round, OnTwoStreams,
-            "the other way round");
+            "The wrong stream waits");
 D2L_MISTAKE("missing_event", waits_too_late, OnTwoStreams,
             "enqueued before the Wait");
 D2L_MISTAKE("missing_event", adds_first, OnTwoStreams, "The result is 3 x + 1");

@@ -125,14 +125,14 @@ std::vector<int> OrderOf(const std::vector<Task>& tasks) {
 }
 }  // namespace all_that_is_after_it
 
-D2L_MISTAKE("reorder", as_it_stands, OrderOf, "nobody waits for");
+D2L_MISTAKE("reorder", as_it_stands, OrderOf, "which nothing depends on");
 D2L_MISTAKE("reorder", shortest_first, OrderOf, "What counts is not how long");
-D2L_MISTAKE("reorder", longest_first, OrderOf, "no event of it yet");
+D2L_MISTAKE("reorder", longest_first, OrderOf, "a later task has no event yet");
 D2L_MISTAKE("reorder", critical_path_only, OrderOf,
             "Every task has to be enqueued");
 D2L_MISTAKE("reorder", most_tasks_after_it, OrderOf,
-            "how many tasks come after it");
-D2L_MISTAKE("reorder", one_task_ahead, OrderOf, "not the next one only");
+            "how many tasks come after a task");
+D2L_MISTAKE("reorder", one_task_ahead, OrderOf, "not the next task alone");
 D2L_MISTAKE("reorder", all_that_is_after_it, OrderOf, "not the sum of all");
 
 }  // namespace

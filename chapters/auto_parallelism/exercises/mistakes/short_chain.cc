@@ -70,9 +70,10 @@ Tensor SumOfAll(const std::vector<Tensor>& xs) {
 
 D2L_MISTAKE("short_chain", one_after_the_other, SumOfAll,
             "Each addition waits for the one before it");
-D2L_MISTAKE("short_chain", in_place, SumOfAll, "here to that of the caller's");
-D2L_MISTAKE("short_chain", without_the_last, SumOfAll, "number may be odd");
-D2L_MISTAKE("short_chain", stack_and_sum, SumOfAll, "one Sum is one operation");
+D2L_MISTAKE("short_chain", in_place, SumOfAll, "here of the caller's tensor");
+D2L_MISTAKE("short_chain", without_the_last, SumOfAll,
+            "The number of tensors may be odd");
+D2L_MISTAKE("short_chain", stack_and_sum, SumOfAll, "a Sum is one operation");
 D2L_MISTAKE("short_chain", two_halves, SumOfAll, "within each part");
 D2L_MISTAKE("short_chain", pads_with_zeros, SumOfAll, "Adding zeros");
 

@@ -52,7 +52,7 @@ int LargestSize(int units, int tile, int streams) {
 
 D2L_MISTAKE("small_on_streams", all_at_once, LargestSize, "gain as well");
 D2L_MISTAKE("small_on_streams", some_units_idle, LargestSize,
-            "leaves units idle is not enough");
+            "too few for another product");
 D2L_MISTAKE("small_on_streams", whole_tiles, LargestSize, "at the edge");
 D2L_MISTAKE("small_on_streams", more_than_half, LargestSize, "exactly 1.5");
 D2L_MISTAKE("small_on_streams", at_least_one_tile, LargestSize,

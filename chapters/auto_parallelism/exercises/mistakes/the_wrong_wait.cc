@@ -95,7 +95,7 @@ double SecondsOn(Device device, const std::function<void()>& work) {
 D2L_MISTAKE("the_wrong_wait", current_device, SecondsOn, "it waited for cpu:0");
 D2L_MISTAKE("the_wrong_wait", no_wait, SecondsOn, "the work was not done");
 D2L_MISTAKE("the_wrong_wait", earlier_work, SecondsOn,
-            "with the earlier work in it");
+            "which includes the earlier work");
 D2L_MISTAKE("the_wrong_wait", warms_up, SecondsOn,
             "each call enqueues all of its work");
 D2L_MISTAKE("the_wrong_wait", in_milliseconds, SecondsOn, "in seconds.");

@@ -160,12 +160,11 @@ std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
 
 D2L_MISTAKE("three_at_once", waits_for_the_copy, SquareAndSend,
             "A caller that waits cannot enqueue the next product");
-D2L_MISTAKE("three_at_once", one_device, SquareAndSend,
-            "Every worker has all chunks");
+D2L_MISTAKE("three_at_once", one_device, SquareAndSend, "a copy of all chunks");
 D2L_MISTAKE("three_at_once", event_too_early, SquareAndSend,
             "may begin before its product is done");
 D2L_MISTAKE("three_at_once", event_too_late, SquareAndSend,
-            "record an event behind each");
+            "record an event after each product");
 D2L_MISTAKE("three_at_once", no_guard, SquareAndSend,
             "is computed by the stream");
 D2L_MISTAKE("three_at_once", one_stream, SquareAndSend,
@@ -173,9 +172,9 @@ D2L_MISTAKE("three_at_once", one_stream, SquareAndSend,
 D2L_MISTAKE("three_at_once", waits_for_the_link, SquareAndSend,
             "the products wait for copies");
 D2L_MISTAKE("three_at_once", whole_turns_only, SquareAndSend,
-            "The chunks need not divide evenly");
+            "need not divide evenly");
 D2L_MISTAKE("three_at_once", another_is_returned, SquareAndSend,
-            "return the very tensors");
+            "Return the same tensors");
 
 }  // namespace
 }  // namespace d2l

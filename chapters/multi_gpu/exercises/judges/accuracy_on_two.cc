@@ -91,22 +91,22 @@ void JudgeAccuracy(Judging& judging, Accuracy* answer) {
     if (!is(expected)) {
       const auto batch_count = static_cast<double>(sizes.size());
       std::string look =
-          "Is the net being trained meanwhile? Dropout then drops out inputs, "
-          "another choice each time.";
+          "Is the net still in training mode? Then dropout drops other inputs "
+          "each time.";
       if (samples == 0) {
         look =
-            "Without samples there is nothing to divide by: 0 / 0 is no "
-            "number. The accuracy is 0 then.";
+            "Without samples, 0 / 0 is not a number. Return an accuracy of 0 "
+            "then.";
       } else if (is(by_inputs / samples)) {
-        look = "That is what the inputs say: ask the net.";
+        look = "This is computed from the inputs alone: let the net predict.";
       } else if (is(0)) {
         look =
             "The quotient of two integers is an integer, here 0. Divide "
             "doubles.";
       } else if (is(means / batch_count)) {
         look =
-            "A batch of 3 counts as much as one of 16: count samples, not "
-            "batches.";
+            "A batch of 3 samples counts as much as a batch of 16: count "
+            "samples, not batches.";
       } else if (is(right / (batch_count * static_cast<double>(sizes[0])))) {
         look =
             "This divides as if each batch were as large as the first: the "
@@ -121,7 +121,7 @@ void JudgeAccuracy(Judging& judging, Accuracy* answer) {
     const std::vector<float> ones =
         ToVector<float>(net(Ones({100, kClasses}, device)));
     if (std::count(ones.begin(), ones.end(), -1.f) > 0) {
-      judging.Wrong({input, "Dropout lets everything through afterwards",
+      judging.Wrong({input, "dropout drops nothing afterwards",
                      "what it does in training",
                      "The net is not trained any more: each epoch after this "
                      "one goes without dropout. Train(true)."});

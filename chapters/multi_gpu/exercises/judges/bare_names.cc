@@ -23,16 +23,17 @@ void JudgeBareName(Judging& judging, BareName* answer) {
              "Only `module.` goes. The name of the layer stays."},
         Name{"hidden.0.weight", "hidden.0.weight", stays},
         Name{"encoder.module.bias", "encoder.module.bias",
-             "Only at the beginning of a name it is the wrapper: elsewhere it "
-             "is a layer that is called so."},
+             "Only at the beginning of a name does `module.` stand for the "
+             "wrapper: elsewhere it is a layer with that name."},
         Name{"module.module.weight", "module.weight",
-             "Once: the second one is a layer that is called so."},
+             "Remove it once only: the second `module.` is a layer with that "
+             "name."},
         Name{"modules.0.bias", "modules.0.bias", stays},
         Name{"bias", "bias", stays}, Name{"", "", stays},
         Name{"module", "module", stays},
         Name{"module.w.module.b", "w.module.b",
-             "Only at the beginning of a name it is the wrapper: elsewhere it "
-             "is a layer that is called so."}}) {
+             "Only at the beginning of a name does `module.` stand for the "
+             "wrapper: elsewhere it is a layer with that name."}}) {
     const std::string got = answer(wrapped);
     if (got != bare) judging.Wrong({wrapped, got, bare, look});
   }

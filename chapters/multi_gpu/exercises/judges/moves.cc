@@ -33,9 +33,9 @@ void ExpectIndependent(const Judging& judging, const std::string& input,
                          "rank %d fetches it of rank %d",
                          a->step, a->to, a->chunk, a->from, b->to, b->from),
                      "moves that do not depend on each other",
-                     "Moves of one step are made at the same time: what one of "
-                     "them writes, no other may read or write. Number the "
-                     "steps on."});
+                     "Moves of the same step are made at the same time: no "
+                     "move may read or write a chunk that another one writes. "
+                     "Give later moves a later step."});
     }
   }
 }

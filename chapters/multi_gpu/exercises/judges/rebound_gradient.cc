@@ -73,9 +73,9 @@ void JudgeOne(const Judging& judging, AllReduceBook* answer, std::size_t ranks,
     std::string look = WhichSum(seen, sum, own);
     if (AllClose(ToVector<float>(data[i]), sum, 1e-4)) {
       look =
-          "The sum is in data, but the network holds another handle to the "
-          "memory that was there, and that did not change: `data[i] = y` "
-          "binds the name to other memory. `+=` and CopyTo write.";
+          "The sum is in data, but the network holds another handle to the old "
+          "memory, and that memory did not change: `data[i] = y` binds the "
+          "name to other memory. `+=` and CopyTo write into the old memory.";
     } else if (AllClose(seen, own[i], 1e-4)) {
       look = Say("Device %d still has its own gradient.", i);
     }

@@ -109,27 +109,27 @@ std::string WhatIsDifferent(const State& now, const State& then,
                ? "The parameters are still the first values of the fresh "
                  "training. CopyTo writes them; assigning a Tensor binds a "
                  "name."
-               : "The parameters are others: is each copied to its own place?";
+               : "The parameters differ: is each one copied to its own place?";
   }
   if (now.momentum != then.momentum) {
     return now.momentum == later.momentum
                ? "The momentum is that of three steps later: the training went "
                  "on writing to the memory that you kept. Keep a Clone."
-               : "The momentum is another: it has the gradients of all earlier "
-                 "steps, and the optimiser begins without.";
+               : "The momentum differs: it contains the gradients of all "
+                 "earlier steps, and a new optimiser begins without momentum.";
   }
   if (now.epoch != then.epoch || now.batch != then.batch) {
-    return "The next batch is another: some samples are trained on twice in "
-           "this epoch, or never. Keep both the epoch and the batch.";
+    return "The next batch differs: in this epoch some samples are used twice, "
+           "or never. Keep both the epoch and the batch.";
   }
   if (now.generator.seed != then.generator.seed ||
       now.generator.offset != then.generator.offset) {
-    return "Dropout drops out other elements: the device's generator of random "
-           "numbers does not stand where it stood.";
+    return "Dropout drops other elements: the device's random number generator "
+           "is not in the same state as before.";
   }
   if (now.steps != then.steps) {
-    return "The learning rate is another: it falls with the steps that are "
-           "done, and the fresh training counts from 0.";
+    return "The learning rate differs: it falls with the number of steps done, "
+           "and the fresh training counts from 0.";
   }
   return "Right after the restore all is as it was. Does the optimiser write "
          "to the memory that the network reads? Keep the fresh training's "
@@ -155,9 +155,9 @@ void ExpectBuffers(const Judging& judging, const std::string& input,
   if (got == expected) return;
   judging.Wrong({input, Say("%d momentum buffers", got),
                  Say("%d, one for each parameter", expected),
-                 "Before the first step they are undefined, and there all the "
-                 "same. What was moved out of a training or of the captures is "
-                 "not there the next time."});
+                 "Before the first step the momentum buffers exist but are "
+                 "undefined. If you move values out of the training or out of "
+                 "the captures, they are missing the next time."});
 }
 
 void JudgeOne(const Judging& judging, Checkpoint* answer, Device device,
@@ -192,10 +192,11 @@ void JudgeOne(const Judging& judging, Checkpoint* answer, Device device,
     const State now(fresh);
     for (int step = lost_after;; ++step) {
       ExpectSame(judging, input, State(fresh), unbroken[step], [&] {
-        return attempt == 1 ? WhatIsDifferent(now, then, untouched, later)
-                            : "This is the second restore, after the first "
-                              "was right: the first training wrote to what you "
-                              "keep. Give each its own Clone.";
+        return attempt == 1
+                   ? WhatIsDifferent(now, then, untouched, later)
+                   : "The first restore was right, this second one is not: the "
+                     "first restored training wrote to the memory that you "
+                     "keep. Give each training its own Clone.";
       });
       if (step == kSteps) break;
       fresh.Step();
@@ -217,8 +218,8 @@ void JudgeCheckpoint(Judging& judging, Checkpoint* answer) {
     JudgeOne(judging, answer, device, unbroken, lost_after);
   }
   judging.Note(
-      Say("six losses, twelve restores, %d steps: all %d parameters have the "
-          "bits of the unbroken training",
+      Say("six losses, twelve restores, %d steps: all %d parameters equal "
+          "those of the uninterrupted training, bit for bit",
           kSteps, unbroken[0].parameters.size()));
 }
 

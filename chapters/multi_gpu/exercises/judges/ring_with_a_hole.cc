@@ -40,10 +40,12 @@ void JudgeRingMoves(Judging& judging, RingMoves* answer) {
           move.op == MoveOp::kAdd ? 1 : 0;
     }
     std::string look =
-        "After the first half, which chunk's complete sum does the left "
-        "neighbour hold? Rank r has chunk (r + 1) % n.";
+        "After the first half, which finished chunk does the left neighbour "
+        "have? Rank r has chunk (r + 1) % n.";
     if (*std::max_element(adds.begin(), adds.end()) > n - 1) {
-      look = "Whole sums are copied; adding one to a part counts some twice.";
+      look =
+          "Copy finished sums: adding a finished sum to a partial one counts "
+          "some ranks twice.";
     } else if (copies < n * (n - 1)) {
       look =
           Say("A move is missing: there are %d copies, and each of %d ranks "

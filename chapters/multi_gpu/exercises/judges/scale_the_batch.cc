@@ -140,8 +140,8 @@ std::string WhyTooMany(LearningRate* answer, int devices) {
            "steps throw it to where it does not learn any more. Begin with the "
            "rate of one device and grow from there.";
   }
-  return "The rate ends where it should, and grows too quickly or too slowly: "
-         "try some tens of steps.";
+  return "The rate reaches the right value, but grows too quickly or too "
+         "slowly: let it grow over some tens of steps.";
 }
 
 void JudgeLearningRate(Judging& judging, LearningRate* answer) {
@@ -151,18 +151,19 @@ void JudgeLearningRate(Judging& judging, LearningRate* answer) {
       if (got > 0 && std::isfinite(got)) continue;
       judging.Wrong({Say("lr %g, devices: %d, step %d", 0.1, devices, step),
                      Say("%g", got), "a positive number",
-                     "A rate of 0 learns nothing, a negative one unlearns. Do "
-                     "integers divide here?"});
+                     "With a rate of 0 nothing is learnt, with a negative rate "
+                     "the network unlearns. Do you divide integers?"});
     }
   }
   for (const double lr : {kRate, 0.1}) {
     for (const int step : {0, 7, 1'000'000}) {
       const double got = answer(lr, 1, step);
       if (std::abs(got - lr) <= 1e-6 * lr) continue;
-      judging.Wrong({Say("lr %g, devices: %d, step %d", lr, 1, step),
-                     Say("%g", got), Say("%g", lr),
-                     "On one device lr is right, from the first step to the "
-                     "last: only what k adds to it may depend on the step."});
+      judging.Wrong(
+          {Say("lr %g, devices: %d, step %d", lr, 1, step), Say("%g", got),
+           Say("%g", lr),
+           "On one device lr is right, from the first step to the last: only "
+           "the factor for k devices may depend on the step."});
     }
   }
   for (const int step : {0, 7, 1'000'000}) {
@@ -171,8 +172,8 @@ void JudgeLearningRate(Judging& judging, LearningRate* answer) {
     if (std::abs(got - 10 * small) <= 1e-6 * got) continue;
     judging.Wrong({Say("lr %g, devices: %d, step %d", 0.01, 8, step),
                    Say("%g", got), Say("%g", 10 * small),
-                   "lr is that of another network: for a rate ten times as "
-                   "large, return ten times as much."});
+                   "Your rate does not depend on lr as it should: for an lr "
+                   "ten times as large, return a rate ten times as large."});
   }
   const int one = SumOfSteps([](int) { return kRate; }, 1);
   judging.Note(Say("1 device, lr throughout: %d steps, %d samples", one / kRuns,

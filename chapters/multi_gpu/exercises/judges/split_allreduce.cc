@@ -42,8 +42,8 @@ void JudgeSplitMoves(Judging& judging, SplitMoves* answer) {
     }
     const CollectiveSchedule schedule = ExpectAllReduce(
         judging, input, moves, n, n,
-        copies ? "Each chunk is added up on one rank, from all others, and "
-                 "then copied to all others."
+        copies ? "Each chunk has to be added up on one rank, from all other "
+                 "ranks, and then copied to all other ranks."
                : "Every rank has a part of the sum now. The others need it, "
                  "too.");
     const auto busiest = std::max_element(received.begin(), received.end());

@@ -27,13 +27,13 @@ void JudgeOne(const Judging& judging, ShardSizes* answer, int samples,
   };
   if (sizes.size() != static_cast<std::size_t>(devices)) {
     wrong(Say("%d sizes", devices),
-          "One size for each device: 0 for one that gets nothing.");
+          "Return one size for each device: 0 for a device that gets nothing.");
   }
   const int least = *std::min_element(sizes.begin(), sizes.end());
   const int most = *std::max_element(sizes.begin(), sizes.end());
   if (least < 0) {
     wrong("0 or more for each device",
-          "The others have got more samples than there are.");
+          "The other devices got more samples than there are.");
   }
   const int sum = std::accumulate(sizes.begin(), sizes.end(), 0);
   if (sum != samples) {
@@ -41,13 +41,14 @@ void JudgeOne(const Judging& judging, ShardSizes* answer, int samples,
           sum < samples
               ? "samples / devices is rounded down, and the rest is lost: "
                 "samples % devices of them."
-              : "Where the division is rounded up for all devices, some "
-                "samples are there twice.");
+              : "If the division is rounded up for all devices, some samples "
+                "are counted twice.");
   }
   if (most > least + 1) {
-    wrong("no device more than one more than another",
-          "A step takes as long as the device that has most: give one more to "
-          "each of the first samples % devices, not all to one.");
+    wrong("no device has more than one sample more than another",
+          "A step takes as long as the device with the most samples: give one "
+          "more to each of the first samples % devices devices, not all to one "
+          "device.");
   }
 }
 

@@ -67,8 +67,8 @@ void JudgeTwoWayRing(Judging& judging, TwoWayRing* answer) {
           {input + Say(", 160 MB on cables of 54 GB/s"),
            Say("%s in the simulator", FormatDuration(got)),
            Say("%s, half of the time of one ring", FormatDuration(one_way / 2)),
-           "Both halves travel in one direction, and the other one "
-           "is idle."});
+           "Both halves are sent in the same direction, and the other "
+           "direction is idle."});
     }
     if (n == 8) {
       judging.Note(Say("160 MB on 8 GPUs: one way %s, both ways %s.",

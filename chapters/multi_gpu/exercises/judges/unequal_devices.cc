@@ -37,7 +37,7 @@ std::string LookAt(const std::vector<double>& seconds,
   const int most = *std::max_element(weights.begin(), weights.end());
   if (std::count(weights.begin(), weights.end(), most) ==
       static_cast<std::ptrdiff_t>(weights.size())) {
-    return "Equal shards: all wait for the slow device.";
+    return "The shards are equal, so all devices wait for the slow one.";
   }
   if (weights[static_cast<std::size_t>(slowest - seconds.begin())] == most) {
     return "The slowest device gets the most samples. A weight is a speed, "
@@ -48,8 +48,8 @@ std::string LookAt(const std::vector<double>& seconds,
     return "Weights are in proportion to 1 / seconds: the weight times the "
            "seconds is the same for each device.";
   }
-  return "Weights are whole numbers: 1 and 1 is all that is left of 1 and 1.9. "
-         "Scale them before you round.";
+  return "Weights are whole numbers: 1 and 1.9 both become 1. Multiply them "
+         "before you round.";
 }
 
 void JudgeWeights(Judging& judging, Weights* answer) {
@@ -78,10 +78,10 @@ void JudgeWeights(Judging& judging, Weights* answer) {
         *std::max_element(weights.begin(), weights.end()) > 1'000'000) {
       judging.Wrong({input, Say("the weights %s", absl::StrJoin(weights, ":")),
                      Say("%d weights, from 1 to 1,000,000", seconds.size()),
-                     !all_there ? "One for each device."
-                     : zero ? "A weight of 0 leaves its device idle. 1 / s is "
-                              "less than 1 where a sample takes more than a "
-                              "second: scale before you round."
+                     !all_there ? "Return one weight for each device."
+                     : zero     ? "A weight of 0 leaves its device idle. If a "
+                                  "sample takes more than a second, 1 / s is less "
+                                  "than 1: multiply before you round."
                             : "Only the ratio of the weights counts: give the "
                               "fastest device 1000, say, whatever its speed."});
     }

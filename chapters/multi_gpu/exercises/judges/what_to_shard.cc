@@ -65,25 +65,25 @@ Sharded Expected(const Cluster& c) {
 
 std::string LookAt(const Cluster& c, Sharded got, Sharded expected) {
   if (got == Sharded::kNoneFits) {
-    return "One fits. What a device needs may be all that it has.";
+    return "One of the ways fits: a device may use all of its memory.";
   }
   const Needs needs = NeedsOf(c, got);
   if (needs.memory > c.memory) {
     return Say(
-        "It needs %s: what is not sharded, as the activations, is whole "
-        "on each device.",
+        "A device needs %s: everything that is not sharded, such as the "
+        "activations, is whole on each device.",
         FormatBytes(needs.memory));
   }
   if (needs.link > c.link) {
     return Say(
-        "It receives %s. Parameters that are sharded are gathered twice "
-        "a step, and the gradients are added up as well.",
+        "A device receives %s. Sharded parameters are gathered twice in a "
+        "step, and the gradients are added up as well.",
         FormatBytes(needs.link));
   }
   return expected < got && NeedsOf(c, expected).link < needs.link
-             ? "It fits, and moves more than needed: shard the parameters "
-               "last."
-             : "It fits, and shards more than needed.";
+             ? "This way fits, but moves more bytes than needed: shard the "
+               "parameters last."
+             : "This way fits, but shards more than needed.";
 }
 
 void JudgeWhatToShard(Judging& judging, WhatToShard* answer) {

@@ -117,7 +117,8 @@ double Accuracy(DataParallel& net,
 }  // namespace without_the_net
 
 D2L_MISTAKE("accuracy_on_two", mean_of_means, Accuracy, "as much as");
-D2L_MISTAKE("accuracy_on_two", while_training, Accuracy, "drops out");
+D2L_MISTAKE("accuracy_on_two", while_training, Accuracy,
+            "dropout drops other inputs");
 D2L_MISTAKE("accuracy_on_two", stays_in_evaluation, Accuracy,
             "is not trained any more");
 D2L_MISTAKE("accuracy_on_two", not_a_number, Accuracy, "0 / 0");
@@ -127,7 +128,8 @@ D2L_MISTAKE("accuracy_on_two", as_if_all_were_full, Accuracy,
             "as large as the first");
 D2L_MISTAKE("accuracy_on_two", whole_numbers, Accuracy,
             "The quotient of two integers");
-D2L_MISTAKE("accuracy_on_two", without_the_net, Accuracy, "ask the net");
+D2L_MISTAKE("accuracy_on_two", without_the_net, Accuracy,
+            "let the net predict");
 
 }  // namespace
 }  // namespace d2l

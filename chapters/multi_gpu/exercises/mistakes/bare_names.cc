@@ -39,7 +39,7 @@ D2L_MISTAKE("bare_names", behind_the_last_dot, BareName,
             "The name of the layer stays");
 D2L_MISTAKE("bare_names", everywhere, BareName,
             "Only at the beginning of a name");
-D2L_MISTAKE("bare_names", again_and_again, BareName, "Once: the second one");
+D2L_MISTAKE("bare_names", again_and_again, BareName, "Remove it once only");
 
 }  // namespace
 }  // namespace d2l

@@ -115,17 +115,16 @@ Restore Checkpoint(Training& training) {
 }
 }  // namespace binds_names
 
-D2L_MISTAKE("resume", without_generator, Checkpoint,
-            "drops out other elements");
-D2L_MISTAKE("resume", without_momentum, Checkpoint, "The momentum is another");
+D2L_MISTAKE("resume", without_generator, Checkpoint, "drops other elements");
+D2L_MISTAKE("resume", without_momentum, Checkpoint, "The momentum differs");
 D2L_MISTAKE("resume", from_the_epochs_beginning, Checkpoint,
-            "The next batch is another");
+            "The next batch differs");
 D2L_MISTAKE("resume", keeps_the_handles, Checkpoint,
             "The parameters are those of three steps later");
 D2L_MISTAKE("resume", without_the_steps, Checkpoint,
-            "The learning rate is another");
+            "The learning rate differs");
 D2L_MISTAKE("resume", gives_its_clones_away, Checkpoint,
-            "This is the second restore");
+            "this second one is not");
 D2L_MISTAKE("resume", binds_names, Checkpoint,
             "The parameters are still the first values");
 

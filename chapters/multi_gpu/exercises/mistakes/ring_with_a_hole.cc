@@ -88,15 +88,15 @@ void RingMoves(int n, const std::function<void(Move)>& move) {
 }  // namespace steps_begin_again
 
 D2L_MISTAKE("ring_with_a_hole", a_step_short, RingMoves, "A move is missing");
-D2L_MISTAKE("ring_with_a_hole", adds_again, RingMoves, "are copied");
+D2L_MISTAKE("ring_with_a_hole", adds_again, RingMoves, "Copy finished sums");
 D2L_MISTAKE("ring_with_a_hole", another_chunk, RingMoves,
-            "After the first half, which chunk's");
+            "which finished chunk");
 D2L_MISTAKE("ring_with_a_hole", a_step_too_many, RingMoves,
             "2 (n - 1) steps are enough");
 D2L_MISTAKE("ring_with_a_hole", from_the_right, RingMoves,
             "The left neighbour of");
 D2L_MISTAKE("ring_with_a_hole", steps_begin_again, RingMoves,
-            "Number the steps on");
+            "Give later moves a later step");
 
 }  // namespace
 }  // namespace d2l

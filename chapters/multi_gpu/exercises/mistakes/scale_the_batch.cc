@@ -52,10 +52,11 @@ D2L_MISTAKE("scale_the_batch", without_warm_up, LearningRate,
 D2L_MISTAKE("scale_the_batch", squared, LearningRate, "are averaged");
 D2L_MISTAKE("scale_the_batch", warms_up_one_device, LearningRate,
             "On one device lr is right");
-D2L_MISTAKE("scale_the_batch", integers, LearningRate, "Do integers divide");
+D2L_MISTAKE("scale_the_batch", integers, LearningRate,
+            "Do you divide integers");
 D2L_MISTAKE("scale_the_batch", too_slowly, LearningRate, "some tens of steps");
 D2L_MISTAKE("scale_the_batch", for_one_network, LearningRate,
-            "that of another network");
+            "does not depend on lr");
 
 }  // namespace
 }  // namespace d2l

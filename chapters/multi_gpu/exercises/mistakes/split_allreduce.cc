@@ -94,7 +94,7 @@ D2L_MISTAKE("split_allreduce", all_ask_the_same, SplitMoves,
             "from the same rank");
 D2L_MISTAKE("split_allreduce", not_given_back, SplitMoves,
             "Every rank has a part of the sum");
-D2L_MISTAKE("split_allreduce", adds_itself, SplitMoves, "from all others");
+D2L_MISTAKE("split_allreduce", adds_itself, SplitMoves, "from all other ranks");
 D2L_MISTAKE("split_allreduce", counts_from_1, SplitMoves,
             "ranks and chunks of 0 to");
 D2L_MISTAKE("split_allreduce", one_move_a_step, SplitMoves,

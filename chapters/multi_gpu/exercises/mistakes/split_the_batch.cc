@@ -46,11 +46,11 @@ std::vector<int> ShardSizes(int samples, int devices) {
 D2L_MISTAKE("split_the_batch", the_rest_is_lost, ShardSizes, "rounded down");
 D2L_MISTAKE("split_the_batch", rounds_up, ShardSizes, "rounded up");
 D2L_MISTAKE("split_the_batch", the_rest_for_the_last, ShardSizes,
-            "as long as the device that has most");
+            "as long as the device with the most");
 D2L_MISTAKE("split_the_batch", what_is_left_for_the_last, ShardSizes,
             "more samples than there are");
 D2L_MISTAKE("split_the_batch", busy_devices_only, ShardSizes,
-            "One size for each device");
+            "one size for each device");
 
 }  // namespace
 }  // namespace d2l

@@ -60,7 +60,8 @@ void TwoWayRing(int n, const std::function<void(Move)>& move) {
 }
 }  // namespace one_ring_then_the_other
 
-D2L_MISTAKE("two_way_ring", same_direction, TwoWayRing, "in one direction");
+D2L_MISTAKE("two_way_ring", same_direction, TwoWayRing,
+            "in the same direction");
 D2L_MISTAKE("two_way_ring", same_chunks, TwoWayRing, "chunks of its own");
 D2L_MISTAKE("two_way_ring", half_of_it, TwoWayRing, "Half of the array");
 D2L_MISTAKE("two_way_ring", mirror_off_by_one, TwoWayRing,

@@ -68,7 +68,7 @@ std::vector<int> Weights(const std::vector<double>& seconds) {
 }
 }  // namespace what_the_others_need
 
-D2L_MISTAKE("unequal_devices", all_alike, Weights, "Equal shards");
+D2L_MISTAKE("unequal_devices", all_alike, Weights, "The shards are equal");
 D2L_MISTAKE("unequal_devices", by_time, Weights, "gets the most samples");
 D2L_MISTAKE("unequal_devices", too_coarse, Weights, "Weights are whole");
 D2L_MISTAKE("unequal_devices", whole_samples_a_second, Weights,
