@@ -1,6 +1,7 @@
 // A program on a CPU's stream: the kernels' tasks are captured once (Sink), and
 // a call is one task that runs them again (Tape).
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -68,15 +69,27 @@ class CpuExecutor final : public StreamExecutor {
   }
 
  private:
-  // The part of the work that belongs to one call.
+  struct Tape;
+
+  // The part of the work that belongs to one call. Calls are used again when
+  // the worker is done with them: if it freed what the caller allocates, either
+  // would wait for the other's cache lines, and a small call would take twice
+  // as long.
   struct Call {
+    std::atomic<int> owners{1};  // the executor, and the task
+    std::shared_ptr<const Tape> tape;
     Copies copies;
     std::vector<Task> tasks;
     std::vector<std::size_t> ends;  // of each launched node's tasks
   };
-  // The worker frees the caller's memory. Up to this size glibc's malloc needs
-  // no lock for it; waiting for the lock took half of a small call.
-  static_assert(sizeof(Call) <= 120);
+  struct Release {
+    void operator()(Call* call) const {
+      if (call->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        delete call;
+      }
+    }
+  };
+  using CallPtr = std::unique_ptr<Call, Release>;
 
   // The tasks in their order: those of captured nodes, and places for those of
   // nodes that each call launches. A tape owns no memory of a device, so that a
@@ -122,15 +135,30 @@ class CpuExecutor final : public StreamExecutor {
   std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor> inputs,
                         const std::vector<Tensor>& results,
                         Copies&& copies) override {
-    std::unique_ptr<Call> call(new Call{std::move(copies), {}, {}});
-    if (!launched_.empty()) LaunchForCall(inputs, results, *call);
+    Call& call = FreeCall();
+    call.copies = std::move(copies);
+    if (!launched_.empty()) LaunchForCall(inputs, results, call);
+    call.owners.fetch_add(1, std::memory_order_relaxed);
     return static_cast<CpuStream&>(stream_).Enqueue(
-        label, [tape = tape_, call = std::move(call)] { tape->Run(*call); });
+        label, [call = CallPtr(&call)] { call->tape->Run(*call); });
+  }
+
+  // The oldest call, if its task is done, else a new one.
+  Call& FreeCall() {
+    if (next_ == calls_.size()) next_ = 0;
+    if (calls_.empty() ||
+        calls_[next_]->owners.load(std::memory_order_acquire) > 1) {
+      const auto at = calls_.begin() + static_cast<std::ptrdiff_t>(next_);
+      calls_.insert(at, CallPtr(new Call))->get()->tape = tape_;
+    }
+    return *calls_[next_++];
   }
 
   void LaunchForCall(absl::Span<const Tensor> inputs,
                      const std::vector<Tensor>& results, Call& call) const {
     const std::vector<Tensor> tensors = TensorsOf(inputs, results);
+    call.tasks.clear();
+    call.ends.clear();
     for (const std::size_t i : launched_) {
       AddTasks(i, tensors, call.tasks);
       call.ends.push_back(call.tasks.size());
@@ -161,6 +189,8 @@ class CpuExecutor final : public StreamExecutor {
 
   std::shared_ptr<Tape> tape_;
   std::vector<std::size_t> launched_;  // nodes
+  std::vector<CallPtr> calls_;         // in the order of their last use
+  std::size_t next_ = 0;               // in calls_: the oldest
 };
 
 }  // namespace

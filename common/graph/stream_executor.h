@@ -86,7 +86,7 @@ class StreamExecutor {
   };
   // Copies of arguments into the arena, and of results out of it.
   struct Copies {
-    absl::InlinedVector<MemoryCopy, 1> before;
+    absl::InlinedVector<MemoryCopy, 4> before;
     absl::InlinedVector<MemoryCopy, 1> after;
   };
 
