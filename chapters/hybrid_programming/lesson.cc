@@ -125,13 +125,12 @@ void JudgeFusion(Cell& cell, Device device, const Timings& t, int calls) {
   cell.Claim(
       "Keeping e and f takes more memory than the compiled program: {}.",
       Less(fused, eager, kClearly),
-      Say("Statement by statement it takes %s, compiled %s.",
+      Say("Statement by statement the program takes %s, compiled it takes %s.",
           FormatMedian(eager.value, "B"), FormatMedian(fused.value, "B")));
-  cell.Claim(
-      "Statement by statement, more operations are enqueued than one: {}.",
-      Counted(enqueued == 3 && left == 1, Say("compiled: %d", left),
-              absl::StrCat(enqueued)),
-      Say("The compiled program has %d.", left));
+  cell.Claim("Statement by statement, more than one operation is enqueued: {}.",
+             Counted(enqueued == 3 && left == 1, Say("compiled: %d", left),
+                     absl::StrCat(enqueued)),
+             Say("The compiled program has %d operations.", left));
   JudgeReading(cell, OneToFour(1, device));
 }
 
@@ -261,8 +260,8 @@ void JudgeTraced(Cell& cell) {
   cell.Claim(
       "The passes leave none of the traced program's operations: {}.",
       Counted(left == 0, Say("as traced: %d", traced), absl::StrCat(left)),
-      Say("The program above has them: no pass could compute them "
-          "before it runs."));
+      Say("The program above still has operations: no pass could compute them "
+          "before the program runs."));
 }
 
 // %% 001/c2, measured
@@ -301,8 +300,8 @@ std::vector<Tensor> Chain(int operations, const std::vector<Tensor>& in) {
 void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
                  const std::string& no_cpp) {
   const auto one_and_twenty = [](const Figure& one, const Figure& twenty) {
-    return Say("One takes %s, twenty take %s.", FormatMedian(one.value, "s"),
-               FormatMedian(twenty.value, "s"));
+    return Say("One operation takes %s, twenty take %s.",
+               FormatMedian(one.value, "s"), FormatMedian(twenty.value, "s"));
   };
   cell.Claim(
       "One by one, twenty operations take many times as long as one: {}.",
@@ -315,7 +314,7 @@ void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
       AboutEqual(last, first, 2), one_and_twenty(first, last));
   cell.Claim("Ten operations are faster in strips than one by one: {}.",
              Less(figures[10][1], figures[10][0], 2),
-             Say("One by one they take %s, in strips %s.",
+             Say("One by one the operations take %s, in strips %s.",
                  FormatMedian(figures[10][0].value, "s"),
                  FormatMedian(figures[10][1].value, "s")));
 }
@@ -382,8 +381,8 @@ Figure CallsToPay(Cell& cell, const Phrase& label, double cost, int calls,
       saved > 0 ? absl::StrFormat("%12.0f", std::ceil(figure.value.median))
                 : Padded("never", -12));
   if (why != nullptr) {
-    *why = Say("It costs %s, and saves %s a call.", FormatDuration(cost),
-               FormatDuration(std::max(saved, 0.0)));
+    *why = Say("Compiling costs %s, and saves %s in each call.",
+               FormatDuration(cost), FormatDuration(std::max(saved, 0.0)));
   }
   return figure;
 }
@@ -450,10 +449,11 @@ void BreakEven(Cell& cell) {
       "Tracing and all passes of the network take less than 1 ms: {}.",
       Below(compiling, 1e-3),
       Say("8 wide it takes %s.", FormatMedian(compiling_narrow.value, "s")));
-  cell.Claim("8 wide, tracing has paid within a thousand calls: {}.",
+  cell.Claim("8 wide, tracing has paid for itself within a thousand calls: {}.",
              Below(narrow, 1000), why_narrow);
   cell.Claim(
-      "The C++ compiler of the chain has paid within a thousand calls: {}.",
+      "For the chain, the C++ compiler has paid for itself within a thousand "
+      "calls: {}.",
       compiler_pays,
       no_cpp.empty() ? why_cpp : Say("No generated C++: %s.", no_cpp));
 }

@@ -72,14 +72,18 @@ void MlpProgram(Cell& cell) {
   cell.ShowIfVerbose(DrawGraph(ir::ToProgramGraph(compiled.graph().main()),
                                "after the passes"));
   const ir::PassReport &first = passes.front(), &last = passes.back();
-  cell.Claim("The program has fewer operations than it was written with: {}.",
-             Counted(last.operations < first.operations,
-                     Say("as written: %d", first.operations),
-                     absl::StrCat(last.operations)));
-  cell.Claim("Its intermediate results take less memory than as written: {}.",
-             Counted(last.peak_bytes < first.peak_bytes,
-                     Say("as written: %s", FormatBytes(first.peak_bytes)),
-                     FormatBytes(last.peak_bytes)));
+  cell.Claim(
+      "The compiled program has fewer operations than the program as written: "
+      "{}.",
+      Counted(last.operations < first.operations,
+              Say("as written: %d", first.operations),
+              absl::StrCat(last.operations)));
+  cell.Claim(
+      "The compiled program's intermediate results take less memory than those "
+      "of the program as written: {}.",
+      Counted(last.peak_bytes < first.peak_bytes,
+              Say("as written: %s", FormatBytes(first.peak_bytes)),
+              FormatBytes(last.peak_bytes)));
 }
 // %%
 D2L_CELL("d2l/mlp-program", MlpProgram);
@@ -120,10 +124,12 @@ void JudgeNetwork(Cell& cell, const Timings& t, int operations, int calls) {
       Say("Enqueueing each of %d operations takes %s, the products take %s.",
           operations, Each(addition, calls), Each(arithmetic, calls));
   if (predicted.value.median < without.completion.value.median) {
-    costs = Lead(costs) + Say("Neither hides the other.");
+    costs = Lead(costs) +
+            Say("Neither enqueueing nor the products hides the other.");
   }
-  cell.Claim("max(operations * enqueueing, products) predicts its time: {}.",
-             AboutEqual(predicted, without.completion, 1.5), costs);
+  cell.Claim(
+      "max(operations * enqueueing, products) predicts the network's time: {}.",
+      AboutEqual(predicted, without.completion, 1.5), costs);
 }
 
 // %% d2l/hybridize-mlp, measured
@@ -278,10 +284,11 @@ void HybridizeSave(Cell& cell) {
         equal += got[i] == expected[i];
     }
   }
-  cell.Claim("The numbers that another binary computes are the network's: {}.",
+  cell.Claim("Another binary computes the same numbers as the network: {}.",
              Counted(equal == 2, "bit for bit", Say("%d of %d", equal, 2)),
              other.failure.empty()
-                 ? Say("It has run on another kind of device.")
+                 ? Say("The other binary has run the program on another kind "
+                       "of device.")
                  : absl::StrCat(OtherProgram(), " ", other.failure, "."));
 }
 // %%
@@ -291,7 +298,7 @@ D2L_CELL("d2l/hybridize-save", HybridizeSave);
 struct HybridNet : nn::Module {
   Tensor Forward(const Tensor& x) override {
     ++prints;
-    std::cout << Say("  Forward is run.\n");
+    std::cout << Say("  Forward runs.\n");
     const Tensor h = Relu(hidden(x));
     if (reads && Item(Sum(h)) < 0) return h;
     return halves ? output(h) * 0.5 : output(h);
@@ -325,7 +332,7 @@ void ThreeSurprises(Cell& cell) {
   module.halves = true;
   const std::vector<float> frozen = ToVector<float>(net(x));
   const std::vector<float> eager = ToVector<float>(module.Forward(x));
-  std::cout << Say("Forward is to read a value. net(x) with a larger x:\n");
+  std::cout << Say("Now Forward reads a value. net(x) with a larger x:\n");
   module.reads = true;
   bool refused = false;
   try {
@@ -337,13 +344,15 @@ void ThreeSurprises(Cell& cell) {
   cell.Claim(
       "Of three calls only one printed: {}.",
       Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));
-  cell.Claim("The read in Forward was refused, and its line named: {}.",
-             Counted(refused, "a std::logic_error",
-                     refused ? Say("%d of %d", 1, 1) : Say("%d of %d", 0, 1)));
-  cell.Claim("A changed flag changes no output of the program: {}.",
-             Counted(frozen == first && eager != first,
-                     "2 of 2 statement by statement",
-                     frozen == first ? "0 of 2" : "2 of 2"));
+  cell.Claim(
+      "The read in Forward was refused, and the error names its line: {}.",
+      Counted(refused, "a std::logic_error",
+              refused ? Say("%d of %d", 1, 1) : Say("%d of %d", 0, 1)));
+  cell.Claim(
+      "Changing a flag does not change the output of the compiled program: {}.",
+      Counted(frozen == first && eager != first,
+              "2 of 2 statement by statement",
+              frozen == first ? "0 of 2" : "2 of 2"));
 }
 // %%
 D2L_CELL("d2l/hybridnet", ThreeSurprises);

@@ -181,7 +181,7 @@ const std::vector<Comparison>& Comparisons() {
       {"The products alone take NUMBER of its time, and no compiler makes them "
        "faster",
        [](const Numbers& n, const Json&) { return n[0] >= 90; }},
-      {"Neither hides the other",
+      {"Neither enqueueing nor the products hides the other",
        [](const Numbers&, const Json& cell) {
          return MedianOf(cell, "predicted") <
                 MedianOf(cell, "without compiling, completion");

@@ -51,14 +51,14 @@ void JudgeOne(const Judging& judging, Shortened* answer, std::size_t n,
   const std::string input = Say("%d numbers", n);
   if (late.Arrive() || asked.reads > 0) {
     judging.Wrong({input, "a value was read", "operations on tensors only",
-                   "A compiler does not see the numbers: what it leaves are "
-                   "operations, which the device does."});
+                   "A compiler does not see the numbers: it leaves operations, "
+                   "which the device does."});
   }
   const int operations = asked.operations;
   if (asked.of_the_host > 0) {
     judging.Wrong({input, "numbers of the host", "2 operations",
-                   "A host that looks into a device's memory finds what was "
-                   "there before. Enqueue operations."});
+                   "A host that looks into a device's memory finds old values "
+                   "there. Enqueue operations instead."});
   }
   judging.ExpectClose(input, ToVector<float>(got), expected, 0,
                       "Bit for bit: floats are rounded after each operation, "
@@ -70,7 +70,8 @@ void JudgeOne(const Judging& judging, Shortened* answer, std::size_t n,
   if (operations <= 2) return;
   judging.Wrong(
       {input, Say("%d operations", operations), "2 operations",
-       names.count["sub"] > 0 ? "Who uses f? What nobody uses is not computed."
+       names.count["sub"] > 0 ? "Which statement uses f? A value that no "
+                                "statement uses need not be computed."
        : names.count["add"] > 1
            ? "e and g are the same: compute it once, and use it twice."
            : "One sum and one product are enough."});

@@ -61,24 +61,25 @@ void JudgeCallAll(Judging& judging, CallAll* answer) {
     if (got.size() != n) {
       judging.Wrong({input, Say("%d results", got.size()),
                      absl::StrFormat("%d", n),
-                     "One result for each x, in the order of the xs."});
+                     "Return one result for each x, in the order of the xs."});
     }
     for (std::size_t i = 0; i < n; ++i) {
       const std::vector<float> values = ToVector<float>(got[i]);
       judging.ExpectClose(
           Say("%d inputs, number %d", n, i), values, expected[i], 1e-5,
           values == ToVector<float>(xs[i])
-              ? "That is x itself: std::move has taken the layers out of the "
-                "net, and it can be compiled once only. Do that before the "
-                "loop."
+              ? "This result is x itself: std::move has taken the layers out "
+                "of the net, so the net can be compiled only once. Compile it "
+                "before the loop."
               : "Each x has a result of its own: call the compiled net with "
-                "it.");
+                "each x.");
     }
     if (others) {
       judging.Wrong({input, "the net got an input of another shape",
                      "each x by itself",
-                     "All xs as one input is one call of the net as it is "
-                     "written. Compile it, and call the program with each x."});
+                     "With all xs joined into one input, the net as written is "
+                     "called only once, and nothing is compiled. Compile the "
+                     "net, and call it with each x."});
     }
     if (runs <= 1) continue;
     judging.Wrong({input, Say("the net's statements ran %d times", runs),

@@ -36,7 +36,7 @@ std::vector<Input> Inputs(std::size_t n) {
   std::vector<float> nothing(n, 0.f);
   if (n > 1) nothing[0] = 3, nothing[1] = -3;
   const std::string one_sum =
-      "One sum decides for all elements: compare Sum(x), not x.";
+      "The sum decides for all elements: compare Sum(x), not x.";
   std::vector<Input> inputs = {
       {Say("a positive sum"), positive, one_sum},
       {Say("a negative sum"), negative, one_sum},
@@ -47,16 +47,17 @@ std::vector<Input> Inputs(std::size_t n) {
   inputs.push_back({Say("the sum 1e-30"), tiny,
                     "A sum is positive if it is above 0, however little."});
   inputs.push_back({Say("the sum NaN"), nan,
-                    "NaN is not positive: `sum > 0` is false of it."});
+                    "NaN is not positive: `sum > 0` is false for NaN."});
   // One arm is infinite, or both are.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const float first : {2e38f, -2e38f, kInfinity, -kInfinity}) {
     std::vector<float> large(n, 0.f);
     if (n > 1) large[1] = 1;
     large[0] = first;
-    inputs.push_back({Say("%g as the first", first), large,
-                      "0 * infinity is NaN: let Where choose an arm; a sum of "
-                      "both, one times 0, has the numbers of both."});
+    inputs.push_back(
+        {Say("%g as the first", first), large,
+         "0 * infinity is NaN. Let Where choose a branch: a sum of both "
+         "branches, one of them times 0, is not the same."});
   }
   return inputs;
 }
@@ -69,8 +70,8 @@ void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
         judging,
         [&](const Tensor& x) { return std::vector<Tensor>{answer(x)}; },
         inputs[0].x,
-        "When the program runs, nobody reads: what an `if` decided while it "
-        "was traced would stay so. Where takes both arms as tensors.");
+        "A program that runs reads no values: what an `if` decided during "
+        "tracing stays decided. Where takes both branches as tensors.");
     for (const Input& input : inputs) {
       const float sum = std::accumulate(input.x.begin(), input.x.end(), 0.f);
       std::vector<float> expected = input.x;
@@ -82,14 +83,13 @@ void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
       judging.ExpectClose(
           Say("%d numbers with %s: x itself afterwards", n, input.what),
           ToVector<float>(x), input.x, 0,
-          "x is the caller's. y = x is the same memory under "
-          "another name, and y *= 2 writes into it: return a "
-          "new tensor.");
+          "x belongs to the caller. After y = x, y is the same memory under "
+          "another name, and y *= 2 writes into it: return a new tensor.");
       judging.ExpectClose(
-          Say("%d numbers with %s, as a program that was traced with %s", n,
+          Say("%d numbers with %s, in a program that was traced with %s", n,
               input.what, inputs[0].what),
           ToVector<float>(ir::Run(graph, {x})[0]), expected, 1e-6,
-          "The program keeps the arm that was taken while it was traced.");
+          "The program keeps the branch that was taken while it was traced.");
     }
   }
 }

@@ -60,19 +60,19 @@ bool SameBits(float a, float b) {
 
 std::string LookAt(const WithConstant& op, float x) {
   if (op.constant == kNearlyOne || op.constant == kNearlyZero) {
-    return "The constant is near to one that can be left out, and is another "
-           "one: compare with == only.";
+    return "This constant is only close to one that can be left out, and not "
+           "equal to it: compare with == only.";
   }
   if (op.on_the_left && op.operation != '+' && op.operation != '*') {
     return "On which side is the constant? 1 / x is not x / 1.";
   }
   if (x == 0 && op.constant == 0 && op.operation == '-') {
-    return "x - -0.0 is x + 0.0: of -0.0 it makes 0.0. Which zero is the "
-           "constant?";
+    return "x - -0.0 is x + 0.0, which turns -0.0 into 0.0. Which of the two "
+           "zeros is the constant?";
   }
   if (x == 0 && op.constant == 0) {
-    return "There are two zeros: -0.0 + 0.0 is 0.0. Nearly always the sign "
-           "does not matter, and 1 / x shows it.";
+    return "There are two zeros: -0.0 + 0.0 is 0.0. The sign of a zero hardly "
+           "ever matters, but 1 / x shows it.";
   }
   return "Try the rule with 2, -3 and 0.5.";
 }
@@ -129,10 +129,11 @@ void JudgeIsX(Judging& judging, IsX* answer) {
           judging.Wrong(
               {Text(op), "the operation, computed", "x",
                operation == '+'
-                   ? "A sum of zeros is -0.0 if both are: so -0.0 can be left "
-                     "out of a sum, unlike 0.0."
-                   : "That is x for every x: it could have been left out. "
-                     "A rule that never fires is right, and useless."});
+                   ? "The sum of two zeros is -0.0 only if both are -0.0. So "
+                     "-0.0 can be left out of a sum, but 0.0 cannot."
+                   : "This operation equals x for every x, so it can be left "
+                     "out. A rule that is never applied is right, but "
+                     "useless."});
         }
         ++all;
         left_out += got ? 1 : 0;

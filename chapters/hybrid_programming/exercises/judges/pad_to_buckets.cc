@@ -69,23 +69,22 @@ void JudgeCallPadded(Judging& judging, CallPadded* answer) {
       const std::string computed = report.programs[i].input;
       const int padded = std::atoi(computed.c_str() + computed.find('[') + 1);
       if (padded <= 2 * rows) continue;
-      judging.Wrong({input, Say("a call with %d rows", padded),
-                     Say("with %d at most", 2 * rows),
-                     traced
-                         ? "A call with few rows computes many. Several "
-                           "sizes to pad to, each twice the one before, cost "
-                           "less."
-                         : "An earlier call had more rows. The size to pad "
-                           "to depends on this x only: nothing is kept from "
-                           "call to call."});
+      judging.Wrong(
+          {input, Say("a call with %d rows", padded),
+           Say("with %d at most", 2 * rows),
+           traced
+               ? "A call with few rows computes many rows. Pad to one of "
+                 "several sizes, each twice the size before: that costs less."
+               : "An earlier call had more rows. The size to pad to depends on "
+                 "this x only: keep nothing from call to call."});
     }
     if (report.programs.size() > kPrograms || report.eager_calls > 0) {
       judging.Wrong(
           {input,
            Say("%d programs so far, and it goes on", report.programs.size()),
            Say("%d programs", kPrograms),
-           "Each number of rows is traced and compiled once more. "
-           "Round the number up, and there are few of them."});
+           "Each new number of rows is traced and compiled. Round the numbers "
+           "up, so that there are few of them."});
     }
     if (y.shape() != Shape{rows, 3}) {
       judging.Wrong({input, y.shape().ToString(), Shape{rows, 3}.ToString(),
@@ -93,10 +92,10 @@ void JudgeCallPadded(Judging& judging, CallPadded* answer) {
     }
     judging.ExpectClose(
         input, ToVector<float>(y), ToVector<float>(net.module()(x)), 1e-5,
-        i < 66 ? "A row of the result depends on its own row of x "
-                 "only; which rows are x's?"
-               : "The numbers are those of an earlier x with as "
-                 "many rows: keep nothing from call to call.");
+        i < 66 ? "A row of the result depends only on the same row of x. Which "
+                 "rows of the result belong to x?"
+               : "The results are those of an earlier x with the same number "
+                 "of rows: keep nothing from call to call.");
   }
   judging.Note(
       Say("%d programs for 64 numbers of rows.", net.Report().programs.size()));

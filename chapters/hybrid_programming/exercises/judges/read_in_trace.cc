@@ -25,11 +25,12 @@ std::string LookAtCount(const std::vector<float>& count,
                         const std::string& look) {
   if (count.size() != 1) return look;
   if (count[0] == 0) {
-    return "The check is lost: nothing says that there are negative elements.";
+    return "The check is lost: no result says that there are negative "
+           "elements.";
   }
   if (count[0] > 0 && count[0] < 1) {
-    return "That is a part of one: Mean divides by the number of elements, Sum "
-           "does not.";
+    return "That is a fraction, not a count: Mean divides by the number of "
+           "elements, Sum does not.";
   }
   return look;
 }
@@ -52,8 +53,8 @@ void Compare(Judging& judging, const std::string& input,
     if (!std::isnan(roots[i])) {
       judging.Wrong({input + Say(", the roots"),
                      Say("%.7g at index %d", roots[i], i), "nan",
-                     "The root of a negative number is NaN: take it of x as it "
-                     "is."});
+                     "The root of a negative number is NaN: compute Sqrt(x) "
+                     "without changing x."});
     }
     roots[i] = 0;  // NaN is equal to nothing
   }
@@ -71,10 +72,10 @@ void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
     const std::vector<float> bad = RandomNumbers(n, 3);
     std::vector<float> good = bad;
     for (float& value : good) value = std::abs(value);
-    const ir::Graph graph =
-        TraceAnswer(judging, answer, good,
-                    "There is nothing to read when the program runs. Let the "
-                    "count be a tensor: the caller reads it, when it likes.");
+    const ir::Graph graph = TraceAnswer(
+        judging, answer, good,
+        "While the program is traced there is no value to read. Return the "
+        "count as a tensor: the caller can read it later.");
     Compare(judging, Say("%d numbers, none negative", n),
             answer(OnDevice(good)), good);
     const std::string some = Say("%d numbers, some negative", n);
@@ -89,11 +90,11 @@ void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
       Compare(judging, some, answer(OnDevice(others)), others,
               "A number is negative if it is below 0, however little.");
     }
-    Compare(
-        judging,
-        Say("%d numbers, some negative, as a program that was traced with none",
-            n),
-        ir::Run(graph, {OnDevice(bad)}), bad);
+    Compare(judging,
+            Say("%d numbers, some negative, in a program that was traced with "
+                "no negative number",
+                n),
+            ir::Run(graph, {OnDevice(bad)}), bad);
   }
   using Limits = std::numeric_limits<float>;
   const std::vector<float> zeros = {0.f, -0.f, 4.f, -4.f, 0.f};
@@ -101,11 +102,10 @@ void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
           "Zero is not negative, and -0.0 is not, either.");
   const std::vector<float> others = {Limits::quiet_NaN(), Limits::infinity(),
                                      -Limits::infinity(), -1.f};
-  Compare(
-      judging, Say("NaN, infinity, -infinity and -1"), answer(OnDevice(others)),
-      others,
-      "NaN is not negative: x < 0 is false of it. Count what x is, not what "
-      "its root is.");
+  Compare(judging, Say("NaN, infinity, -infinity and -1"),
+          answer(OnDevice(others)), others,
+          "NaN is not negative: x < 0 is false for NaN. Count elements of x, "
+          "not of its root.");
 }
 
 D2L_JUDGE("read_in_trace", JudgeCheckedSqrt);

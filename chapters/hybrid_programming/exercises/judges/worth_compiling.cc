@@ -38,7 +38,7 @@ struct Machine {
 
 std::string LookAt(const Machine& machine, int got, int expected) {
   if (expected == 0) {
-    return "Here even the width 1 is too large, so there is none: 0.";
+    return "Here even a width of 1 is too large: return 0.";
   }
   const double off = static_cast<double>(got) / expected;
   if (std::abs(off - std::sqrt(machine.layers)) < 0.05 && machine.layers > 1) {
@@ -50,8 +50,8 @@ std::string LookAt(const Machine& machine, int got, int expected) {
            "the matrix.";
   }
   if (off < 0.5) {
-    return "10 % are enough: the arithmetic may take ten times as long as what "
-           "is saved.";
+    return "10 % is enough: the arithmetic may take ten times as long as the "
+           "time that is saved.";
   }
   if (off > 2) {
     return "The arithmetic grows with the square of the width.";
@@ -98,10 +98,10 @@ void CompareWithMachine(Judging& judging, LargestWidth* answer) {
     return;
   }
   const int width = answer(kLayers, saved, rate);
-  judging.Note(
-      Say("Here a call of 8 layers saves %s, and computes %.3g operations a "
-          "second: compiling pays up to the width %d.",
-          FormatDuration(saved), rate, width));
+  judging.Note(Say(
+      "On this machine, compiling saves %s for a call of 8 layers, and %.3g "
+      "operations are computed per second: compiling pays up to a width of %d.",
+      FormatDuration(saved), rate, width));
   if (width < 1 || width > 2048) return;
   const Times there = measure(width);
   const double ratio = there.eager / there.compiled;
@@ -110,14 +110,14 @@ void CompareWithMachine(Judging& judging, LargestWidth* answer) {
           "predicted).",
           ratio));
   if (ratio > 1.07 && ratio < 1.13) return;
-  judging.Explain(Say(
-      "Your formula is judged, not this figure. Predicted were %s for a "
-      "compiled call and %s more for an eager one; measured %s and %s. The "
-      "rate is that of the width 512, and other programs share the %d cores "
-      "of this machine.",
-      FormatDuration(saved * 10), FormatDuration(saved),
-      FormatDuration(there.compiled),
-      FormatDuration(there.eager - there.compiled), UsableCores()));
+  judging.Explain(
+      Say("Your formula is judged, not this figure. The prediction was %s for "
+          "a compiled call and %s more for an eager call; measured were %s and "
+          "%s. The rate was measured at a width of 512, and other programs "
+          "share the %d cores of this machine.",
+          FormatDuration(saved * 10), FormatDuration(saved),
+          FormatDuration(there.compiled),
+          FormatDuration(there.eager - there.compiled), UsableCores()));
 }
 
 void JudgeLargestWidth(Judging& judging, LargestWidth* answer) {

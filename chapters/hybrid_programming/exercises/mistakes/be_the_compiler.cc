@@ -60,7 +60,7 @@ Tensor Shortened(const Tensor& a, const Tensor& b) {
 }
 }  // namespace reads_the_memory
 
-D2L_MISTAKE("be_the_compiler", keeps_f, Shortened, "Who uses f?");
+D2L_MISTAKE("be_the_compiler", keeps_f, Shortened, "Which statement uses f?");
 D2L_MISTAKE("be_the_compiler", adds_twice, Shortened, "e and g are the same");
 D2L_MISTAKE("be_the_compiler", multiplied_out, Shortened, "Bit for bit");
 D2L_MISTAKE("be_the_compiler", writes_into_a, Shortened, "make a new one");

@@ -57,12 +57,14 @@ std::vector<Tensor> CallAll(nn::Sequential net, const std::vector<Tensor>& xs) {
 }  // namespace all_in_one
 
 D2L_MISTAKE("compile_once", not_compiled, CallAll, "statements ran 5 times");
-D2L_MISTAKE("compile_once", compiles_in_the_loop, CallAll, "That is x itself");
+D2L_MISTAKE("compile_once", compiles_in_the_loop, CallAll,
+            "This result is x itself");
 D2L_MISTAKE("compile_once", one_result_for_all, CallAll,
             "Each x has a result of its own");
 D2L_MISTAKE("compile_once", first_call_is_lost, CallAll,
-            "One result for each x");
-D2L_MISTAKE("compile_once", all_in_one, CallAll, "All xs as one input");
+            "one result for each x");
+D2L_MISTAKE("compile_once", all_in_one, CallAll,
+            "With all xs joined into one input");
 
 }  // namespace
 }  // namespace d2l

@@ -67,14 +67,15 @@ Tensor HalveOrDouble(const Tensor& x) {
 D2L_MISTAKE("frozen_branch", reads_the_sum, HalveOrDouble,
             "the trace read a value");
 D2L_MISTAKE("frozen_branch", element_by_element, HalveOrDouble,
-            "One sum decides for all elements");
+            "The sum decides for all elements");
 D2L_MISTAKE("frozen_branch", zero_is_positive, HalveOrDouble,
             "A sum of 0 is not positive");
 D2L_MISTAKE("frozen_branch", mixes_the_arms, HalveOrDouble,
             "0 * infinity is NaN");
 D2L_MISTAKE("frozen_branch", looks_at_the_memory, HalveOrDouble,
-            "keeps the arm that was taken");
-D2L_MISTAKE("frozen_branch", writes_into_x, HalveOrDouble, "x is the caller's");
+            "keeps the branch that was taken");
+D2L_MISTAKE("frozen_branch", writes_into_x, HalveOrDouble,
+            "x belongs to the caller");
 D2L_MISTAKE("frozen_branch", nan_is_positive, HalveOrDouble,
             "NaN is not positive");
 D2L_MISTAKE("frozen_branch", nearly_zero, HalveOrDouble,

@@ -79,10 +79,10 @@ bool IsX(const WithConstant& op) {
 
 D2L_MISTAKE("one_pass", as_in_school, IsX, "-0.0 + 0.0 is 0.0");
 D2L_MISTAKE("one_pass", either_side, IsX, "On which side is the constant?");
-D2L_MISTAKE("one_pass", never, IsX, "could have been left out");
+D2L_MISTAKE("one_pass", never, IsX, "so it can be left out");
 D2L_MISTAKE("one_pass", nearly_one, IsX, "compare with == only");
 D2L_MISTAKE("one_pass", minus_either_zero, IsX, "x - -0.0 is x + 0.0");
-D2L_MISTAKE("one_pass", never_plus, IsX, "A sum of zeros is -0.0 if both are");
+D2L_MISTAKE("one_pass", never_plus, IsX, "only if both are -0.0");
 D2L_MISTAKE("one_pass", large_constants, IsX, "Try the rule with");
 
 }  // namespace

@@ -72,7 +72,8 @@ Tensor CallPadded(nn::Hybrid& net, const Tensor& x) {
 }
 }  // namespace kept_from_the_first_call
 
-D2L_MISTAKE("pad_to_buckets", as_it_comes, CallPadded, "Each number of rows");
+D2L_MISTAKE("pad_to_buckets", as_it_comes, CallPadded,
+            "Each new number of rows");
 D2L_MISTAKE("pad_to_buckets", always_64, CallPadded,
             "A call with few rows computes many");
 D2L_MISTAKE("pad_to_buckets", not_cut_off, CallPadded, "Cut off");
@@ -80,11 +81,11 @@ D2L_MISTAKE("pad_to_buckets", not_compiled, CallPadded,
             "no call of the compiled net");
 D2L_MISTAKE("pad_to_buckets", row_by_row, CallPadded, "calls of the net");
 D2L_MISTAKE("pad_to_buckets", only_grows, CallPadded,
-            "nothing is kept from call to call");
+            "keep nothing from call to call");
 D2L_MISTAKE("pad_to_buckets", zeros_in_front, CallPadded,
-            "which rows are x's?");
+            "Which rows of the result belong to x?");
 D2L_MISTAKE("pad_to_buckets", kept_from_the_first_call, CallPadded,
-            "The numbers are those of an earlier x");
+            "The results are those of an earlier x");
 
 }  // namespace
 }  // namespace d2l

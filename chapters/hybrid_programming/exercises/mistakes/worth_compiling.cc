@@ -45,10 +45,10 @@ int LargestWidth(int /*layers*/, double saved, double rate) {
 D2L_MISTAKE("worth_compiling", multiplies_only, LargestWidth,
             "multiplies and adds");
 D2L_MISTAKE("worth_compiling", as_long_as_computing, LargestWidth,
-            "10 % are enough");
+            "10 % is enough");
 D2L_MISTAKE("worth_compiling", a_vector, LargestWidth, "the square of");
 D2L_MISTAKE("worth_compiling", at_least_one, LargestWidth,
-            "even the width 1 is too large");
+            "even a width of 1 is too large");
 D2L_MISTAKE("worth_compiling", rounds_up, LargestWidth,
             "times as long as a compiled one");
 D2L_MISTAKE("worth_compiling", one_layer, LargestWidth,
