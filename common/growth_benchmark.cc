@@ -2,11 +2,11 @@
 // queue, bytes, devices, steps of a program, modules, records of a profiler,
 // transfers of a simulation.
 //
-//   bazel run //common:growth_benchmark -- --benchmark_filter=Record
+//   bazel run //common:growth_benchmark -- --benchmark_filter=Records
 //
 // per_item is the time of one, and of_smallest that time divided by the least
-// so far. It stays below 2, with exceptions: the first items share the cost of
-// a call; bytes, records and modules leave the caches; devices share the cores.
+// so far. Run one after the other: a benchmark leaves the allocator in a state
+// that slows the next. docs/performance.md has the figures, and why some grow.
 
 #include <algorithm>
 #include <cstdint>

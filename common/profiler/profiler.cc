@@ -347,7 +347,7 @@ void RecordFunction::End() {
   record_->host_end.store(NowTicks(), std::memory_order_release);
 }
 
-Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)) {
+Profiler::Profiler(ProfilerOptions options) : options_(options) {
   if (options_.max_records < 1) {
     throw std::invalid_argument(
         absl::StrFormat("[profiler] max_records is %d; it must be at least 1",

@@ -39,12 +39,13 @@ struct Times {
 // a link's number in it.
 class RingLinks {
  public:
-  // Null if the topology is no ring of at least three devices, or its cables
-  // differ.
+  // Null if the topology is no ring of at least three devices and nothing else,
+  // or its cables differ.
   static std::unique_ptr<RingLinks> Of(const Topology& topology, double bytes) {
     const int ranks = topology.ranks();
     const std::vector<Link>& links = topology.links();
-    if (ranks < 3 || links.size() != 2 * static_cast<std::size_t>(ranks)) {
+    if (ranks < 3 || topology.has_host() ||
+        links.size() != 2 * static_cast<std::size_t>(ranks)) {
       return nullptr;
     }
     for (const Link& link : links) {
@@ -84,7 +85,7 @@ class RingLinks {
   // `ready`. Returns its begin and end.
   std::pair<double, double> Make(int from, int to, double ready) {
     if (from == to) return {ready, ready};
-    const int up = (to - from + ranks_) % ranks_;
+    const int up = to >= from ? to - from : to - from + ranks_;
     const bool is_up = 2 * up == ranks_ ? across_[to] == 0 : 2 * up < ranks_;
     Lane& lane = lanes_[is_up ? 0 : 1];
     const int count = is_up ? up : ranks_ - up;
@@ -170,15 +171,18 @@ class RingLinks {
   }
 
   void Occupy(Lane* lane, int begin, int end, int count, double until) const {
-    if (end < ranks_) {
-      const int start = lane->StartOf(end);
-      if (start != end) lane->Flip(end);
-      lane->free[end] = lane->free[start];
+    const int start = lane->StartOf(begin);
+    double last = lane->free[start];
+    int next = lane->StartAfter(begin);
+    for (; next < end; next = lane->StartAfter(next)) {
+      last = lane->free[next];
+      lane->Flip(next);
     }
-    for (int i = lane->StartAfter(begin); i < end; i = lane->StartAfter(i)) {
-      lane->Flip(i);
+    if (next != end) {  // the rest of the last range starts at `end`
+      lane->Flip(end);
+      lane->free[end] = last;
     }
-    if (lane->StartOf(begin) != begin) lane->Flip(begin);
+    if (start != begin) lane->Flip(begin);
     lane->free[begin] = until;
     std::vector<int>& uses = lane->uses[count];
     uses.resize(ranks_);

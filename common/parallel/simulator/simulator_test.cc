@@ -239,6 +239,11 @@ TEST(Simulator, RefusesWhatDoesNotFit) {
       std::invalid_argument);
   EXPECT_THROW(Topology::Ring(0, 1e9), std::invalid_argument);
   EXPECT_THROW(Topology::Ring(2, 0), std::invalid_argument);
+  Topology with_host("ring beside a CPU", 3, /*has_host=*/true);
+  for (int r = 0; r < 3; ++r) with_host.Connect(r, (r + 1) % 3, 1e9, 0);
+  EXPECT_THROW(
+      Simulate(with_host, AllReduceSchedule(AllReduceAlgorithm::kHost, 3), 1),
+      std::invalid_argument);
   const Topology apart("apart", 2, false);
   EXPECT_THROW(Simulate(apart, OneCopy(), 1), std::invalid_argument);
 }
