@@ -159,6 +159,6 @@ int main(int argc, char** argv) {
   Register(
       "SimulatedSplit",
       [](int64_t n) { return d2l::Simulated(AllReduceAlgorithm::kSplit, n); },
-      2, 64, 4096, /*squared=*/true);
+      2, 16, 1024, /*squared=*/true);
   benchmark::RunSpecifiedBenchmarks();
 }

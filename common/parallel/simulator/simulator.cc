@@ -1,13 +1,10 @@
 #include "common/parallel/simulator/simulator.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -31,171 +28,6 @@ struct Times {
   double read = 0;
 };
 
-// The links of a ring of equal cables. A route on it may have as many links as
-// there are devices, so what is known of links is kept for ranges of them, and
-// a search for the end of one passes 64 links at once.
-//
-// A lane is the links of one direction, in the order of a route, and a place is
-// a link's number in it.
-class RingLinks {
- public:
-  // Null if the topology is no ring of at least three devices and nothing else,
-  // or its cables differ.
-  static std::unique_ptr<RingLinks> Of(const Topology& topology, double bytes) {
-    const int ranks = topology.ranks();
-    const std::vector<Link>& links = topology.links();
-    if (ranks < 3 || topology.has_host() ||
-        links.size() != 2 * static_cast<std::size_t>(ranks)) {
-      return nullptr;
-    }
-    for (const Link& link : links) {
-      if (link.bytes_per_second != links[0].bytes_per_second ||
-          link.latency != links[0].latency) {
-        return nullptr;
-      }
-    }
-    std::unique_ptr<RingLinks> ring(new RingLinks(ranks));
-    try {
-      for (int rank = 0; rank < ranks; ++rank) {
-        const int next = (rank + 1) % ranks;
-        const std::vector<int> up = topology.Route(rank, next);
-        const std::vector<int> down = topology.Route(next, rank);
-        if (up.size() != 1 || down.size() != 1) return nullptr;
-        ring->lanes_[0].links[rank] = up[0];
-        ring->lanes_[1].links[ranks - 1 - next] = down[0];
-      }
-      // Of two equal ways the topology chooses one.
-      for (int to = 0; to < ranks; ++to) {
-        const int from = (to + ranks / 2) % ranks;
-        ring->across_[to] =
-            topology.Route(from, to)[0] == ring->lanes_[0].links[from] ? 0 : 1;
-      }
-    } catch (const std::invalid_argument&) {  // there is no route between some
-      return nullptr;
-    }
-    std::vector<int> route;
-    for (int count = 1; count <= ranks / 2; ++count) {
-      route.push_back(0);
-      ring->seconds_.push_back(topology.Seconds(route, bytes));
-    }
-    return ring;
-  }
-
-  // Makes a transfer as soon as all links of its route are free, and not before
-  // `ready`. Returns its begin and end.
-  std::pair<double, double> Make(int from, int to, double ready) {
-    if (from == to) return {ready, ready};
-    const int up = to >= from ? to - from : to - from + ranks_;
-    const bool is_up = 2 * up == ranks_ ? across_[to] == 0 : 2 * up < ranks_;
-    Lane& lane = lanes_[is_up ? 0 : 1];
-    const int count = is_up ? up : ranks_ - up;
-    const int place = is_up ? from : ranks_ - 1 - from;
-    const int end = std::min(place + count, ranks_);
-    const int wrapped = place + count - end;  // so many from place 0 on
-    double begin = std::max(ready, FreeAt(lane, place, end));
-    if (wrapped > 0) begin = std::max(begin, FreeAt(lane, 0, wrapped));
-    const double done = begin + seconds_[count];
-    Occupy(&lane, place, end, count, done);
-    if (wrapped > 0) Occupy(&lane, 0, wrapped, count, done);
-    return {begin, done};
-  }
-
-  // Writes how long each link was busy.
-  void WriteBusy(std::vector<double>* link_seconds) const {
-    for (const Lane& lane : lanes_) {
-      for (std::size_t count = 0; count < lane.uses.size(); ++count) {
-        int uses = 0;
-        for (std::size_t i = 0; i < lane.uses[count].size(); ++i) {
-          uses += lane.uses[count][i];
-          (*link_seconds)[lane.links[i]] += uses * seconds_[count];
-        }
-      }
-    }
-  }
-
- private:
-  struct Lane {
-    std::vector<int> links;  // by place
-    // A range of links that are free from the same time on: a bit at its first
-    // place, and there the time.
-    std::vector<std::uint64_t> starts;
-    std::vector<double> free;
-    // By the number of links of a route and by place: how many more such routes
-    // have this link than have the one before.
-    std::vector<std::vector<int>> uses;
-
-    // The place where the range with this place starts.
-    int StartOf(int place) const {
-      int word = place / 64;
-      const std::uint64_t bits = starts[word] << (63 - place % 64);
-      if (bits != 0) return place - __builtin_clzll(bits);
-      while (starts[--word] == 0) {
-      }
-      return word * 64 + 63 - __builtin_clzll(starts[word]);
-    }
-    // The start of the next range behind this place; the number of links if
-    // there is none.
-    int StartAfter(int place) const {
-      const int size = static_cast<int>(links.size());
-      if (++place >= size) return size;
-      const std::uint64_t bits = starts[place / 64] >> (place % 64);
-      if (bits != 0) return place + __builtin_ctzll(bits);
-      for (std::size_t word = place / 64 + 1; word < starts.size(); ++word) {
-        if (starts[word] == 0) continue;
-        return static_cast<int>(word) * 64 + __builtin_ctzll(starts[word]);
-      }
-      return size;
-    }
-    void Flip(int place) {
-      starts[place / 64] ^= std::uint64_t{1} << place % 64;
-    }
-  };
-
-  explicit RingLinks(int ranks)
-      : ranks_(ranks), across_(ranks), seconds_(1, 0) {
-    for (Lane& lane : lanes_) {
-      lane.links.resize(ranks);
-      lane.starts.resize(ranks / 64 + 1);
-      lane.Flip(0);
-      lane.free.resize(ranks);
-      lane.uses.resize(ranks / 2 + 1);
-    }
-  }
-
-  static double FreeAt(const Lane& lane, int begin, int end) {
-    double time = 0;
-    for (int i = lane.StartOf(begin); i < end; i = lane.StartAfter(i)) {
-      time = std::max(time, lane.free[i]);
-    }
-    return time;
-  }
-
-  void Occupy(Lane* lane, int begin, int end, int count, double until) const {
-    const int start = lane->StartOf(begin);
-    double last = lane->free[start];
-    int next = lane->StartAfter(begin);
-    for (; next < end; next = lane->StartAfter(next)) {
-      last = lane->free[next];
-      lane->Flip(next);
-    }
-    if (next != end) {  // the rest of the last range starts at `end`
-      lane->Flip(end);
-      lane->free[end] = last;
-    }
-    if (start != begin) lane->Flip(begin);
-    lane->free[begin] = until;
-    std::vector<int>& uses = lane->uses[count];
-    uses.resize(ranks_);
-    ++uses[begin];
-    if (end < ranks_) --uses[end];
-  }
-
-  const int ranks_;
-  std::array<Lane, 2> lanes_;    // to the next rank, and to the one before
-  std::vector<int> across_;      // the lane from the opposite rank, by receiver
-  std::vector<double> seconds_;  // of a chunk, by the number of links
-};
-
 class Simulator {
  public:
   Simulator(const Topology& topology, const CollectiveSchedule& schedule,
@@ -207,7 +39,6 @@ class Simulator {
         bytes_(bytes / schedule.chunks()),
         keep_timeline_(keep_timeline),
         times_(static_cast<std::size_t>(participants_) * chunks_),
-        ring_(RingLinks::Of(topology, bytes_)),
         routes_(participants_),
         free_(topology.links().size(), 0) {
     result_.link_seconds.resize(topology.links().size(), 0);
@@ -228,7 +59,6 @@ class Simulator {
 
   Simulation Finish() {
     AddSums();
-    if (ring_ != nullptr) ring_->WriteBusy(&result_.link_seconds);
     return std::move(result_);
   }
 
@@ -261,27 +91,18 @@ class Simulator {
     return route;
   }
 
-  // Makes a transfer as soon as all links of the route are free, and not before
-  // `ready`. Returns its begin and end.
-  std::pair<double, double> Occupy(const Route& route, double ready) {
-    double begin = ready;
+  // Makes the transfer from that rank, not before `ready`; *written becomes its
+  // end, if that is later.
+  void Make(const Move& move, int rank, double ready, double* written) {
+    const Route& route = RouteTo(move.to, rank);
+    Times& from = At(rank, move.chunk);
+    double begin = std::max(ready, from.written);
     for (const int link : route.links) begin = std::max(begin, free_[link]);
     const double end = begin + route.seconds;
     for (const int link : route.links) {
       free_[link] = end;
       result_.link_seconds[link] += route.seconds;
     }
-    return {begin, end};
-  }
-
-  // Makes the transfer from that rank, not before `ready`; *written becomes its
-  // end, if that is later.
-  void Make(const Move& move, int rank, double ready, double* written) {
-    Times& from = At(rank, move.chunk);
-    ready = std::max(ready, from.written);
-    const auto [begin, end] = ring_ != nullptr
-                                  ? ring_->Make(rank, move.to, ready)
-                                  : Occupy(RouteTo(move.to, rank), ready);
     from.read = std::max(from.read, end);
     *written = std::max(*written, end);
     result_.seconds = std::max(result_.seconds, end);
@@ -317,10 +138,9 @@ class Simulator {
   const double bytes_;  // of a chunk
   const bool keep_timeline_;
   std::vector<Times> times_;
-  const std::unique_ptr<RingLinks> ring_;  // null: each link by itself
-  std::vector<Route> routes_;              // the last one to each rank
-  std::vector<double> free_;               // when each link is
-  std::vector<Move> sums_;                 // of one step
+  std::vector<Route> routes_;  // the last one to each rank
+  std::vector<double> free_;   // when each link is
+  std::vector<Move> sums_;     // of one step
   Simulation result_;
 };
 
