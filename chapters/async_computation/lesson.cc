@@ -179,6 +179,16 @@ Tensor ShowPrograms(Cell& cell, const Tensor& a) {
   return z;
 }
 
+// Empty if the device has several cores, or is a GPU.
+std::string WhyOneCore(Device device) {
+  const DeviceInfo& info = GetDeviceInfo(device);
+  if (info.kind != DeviceKind::kVirtual || info.cores > 1) return "";
+  return Say(
+      "%s has one core: it does one operation after the other, on whichever "
+      "stream.",
+      device.ToString());
+}
+
 // Why independent work may not run in parallel on one device.
 std::string WhyNotBeside(const Timing& one, const Timing& beside) {
   if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
@@ -220,16 +230,10 @@ void In5(Cell& cell) {
       "With a product queued before them, the statements return before the "
       "work is done: {}.",
       Less(behind.enqueue, behind.completion, kClearly), WhyLate(behind));
-  cell.Claim(
-      "Printing takes longer if a product is still queued before it: {}.",
-      Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
-  const DeviceInfo& info = GetDeviceInfo(device);
-  if (info.kind == DeviceKind::kVirtual && info.cores == 1) {
-    return cell.NotAsked(
-        1, Say("%s has one core: it does one operation after the other, on "
-               "whichever stream.",
-               device.ToString()));
-  }
+  cell.Claim("Printing takes longer behind a queued product: {}.",
+             Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
+  const std::string one_core = WhyOneCore(device);
+  if (!one_core.empty()) return cell.NotAsked(1, one_core);
   cell.Claim("Two chains take longer if the second depends on the first: {}.",
              Given(Faster(t["c beside b"], t["b, c on one stream"], kClearly),
                    Faster(t["c beside b"], t["c depends on b"], kClearly),
@@ -428,14 +432,11 @@ void Blockers(Cell& cell) {
   for (const auto& [name, reader] : Readers()) {
     const auto read = [&s, reader = reader] { reader(s); };
     const Timings t = cell.TimeInterleaved(
-        {{Worded("%s before it is done", Phrase(name)),
-          {device},
-          product,
-          read},
-         {Worded("%s after it is done", Phrase(name)), {device}, done, read}});
-    cell.Claim(Worded("%s takes longer while the product is not done: {}.",
-                      Phrase(name)),
-               Less(t[1].wait, t[0].wait, 2), WhyLate(t[0]));
+        {{Worded("%s, not done", Phrase(name)), {device}, product, read},
+         {Worded("%s, done", Phrase(name)), {device}, done, read}});
+    cell.Claim(
+        Worded("%s takes longer behind a queued product: {}.", Phrase(name)),
+        Less(t[1].wait, t[0].wait, 2), WhyLate(t[0]));
   }
   cell.Check(Item(s) > 0, "s is positive");
 }

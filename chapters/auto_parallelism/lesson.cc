@@ -291,17 +291,15 @@ void SizeSweep(Cell& cell) {
     CheckSquares(cell, x1, x2, y);
     const Timing &one = t[0], &two = t[1];
     sweep.push_back({1.0 * n, Speedup(cell, two, one)});
-    std::cout << Say(
-        "  n = %-4d  two devices take %8s for a product: %s as fast as one\n",
-        n, FormatDuration(two.completion.value.median / (2 * k)),
-        FormatFactor(sweep.back().ratio.value.median));
+    std::cout << Say("  n = %-4d  two devices take %8s a product: %s as fast\n",
+                     n, FormatDuration(two.completion.value.median / (2 * k)),
+                     FormatFactor(sweep.back().ratio.value.median));
     largest = Above(sweep.back().ratio, kGain);
     why = WhyNoGain(two.enqueue.value.median, two, largest);
   }
   PrintSureFrom(sweep);
-  cell.Claim(
-      Worded("With n = %d, two devices are faster than one: {}.", sizes.back()),
-      largest, why);
+  cell.Claim(Worded("With n = %d, two devices are faster: {}.", sizes.back()),
+             largest, why);
 }
 // %%
 D2L_CELL("d2l/size-sweep", SizeSweep);

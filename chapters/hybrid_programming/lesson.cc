@@ -452,8 +452,7 @@ void BreakEven(Cell& cell) {
   cell.Claim("8 wide, tracing has paid for itself within a thousand calls: {}.",
              Below(narrow, 1000), why_narrow);
   cell.Claim(
-      "For the chain, the C++ compiler has paid for itself within a thousand "
-      "calls: {}.",
+      "The C++ compiler has paid for itself within a thousand calls: {}.",
       compiler_pays,
       no_cpp.empty() ? why_cpp : Say("No generated C++: %s.", no_cpp));
 }

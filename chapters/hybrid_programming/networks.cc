@@ -344,15 +344,13 @@ void ThreeSurprises(Cell& cell) {
   cell.Claim(
       "Of three calls only one printed: {}.",
       Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));
-  cell.Claim(
-      "The read in Forward was refused, and the error names its line: {}.",
-      Counted(refused, "a std::logic_error",
-              refused ? Say("%d of %d", 1, 1) : Say("%d of %d", 0, 1)));
-  cell.Claim(
-      "Changing a flag does not change the output of the compiled program: {}.",
-      Counted(frozen == first && eager != first,
-              "2 of 2 statement by statement",
-              frozen == first ? "0 of 2" : "2 of 2"));
+  cell.Claim("The read in Forward was refused, and its line was named: {}.",
+             Counted(refused, "a std::logic_error",
+                     refused ? Say("%d of %d", 1, 1) : Say("%d of %d", 0, 1)));
+  cell.Claim("Changing a flag does not change the program's output: {}.",
+             Counted(frozen == first && eager != first,
+                     "2 of 2 statement by statement",
+                     frozen == first ? "0 of 2" : "2 of 2"));
 }
 // %%
 D2L_CELL("d2l/hybridnet", ThreeSurprises);

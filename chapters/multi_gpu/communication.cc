@@ -220,32 +220,27 @@ void ThreeSplits(Cell& cell) {
   const std::vector<double>&data = moves[4], &next = moves[least];
   const double from = EqualFrom(data, next);
   const std::string weights =
-      Say("It sends the gradients of all weights, and the sums back, whatever "
-          "the batch.");
-  cell.Claim(
-      "At batch 256, data parallelism moves fewer bytes than the better of the "
-      "other two splits: {}.",
-      OnSeveral(
-          Counted(data[0] < next[0],
-                  Say("%s against %s, %s", FormatBytes(data[0]),
-                      FormatBytes(next[0]), Translated(splits[least].name)),
-                  FormatFactor(data[0] / std::max(next[0], 1.0)))),
-      OneDeviceOr(from > 256
-                      ? Lead(weights) + Say("From a batch of %.0f on, that is "
-                                            "less than the others move.",
-                                            from)
-                      : weights));
-  cell.Claim(
-      "Data parallelism is faster than the best of the other splits: {}.",
-      Faster(t[4], t[fast], 1),
-      OneDeviceOr(Say("The best of the others is %s, which moves %s; data "
-                      "parallelism moves %s.",
-                      t[fast].completion.label.shown,
-                      FormatBytes(moves[fast][0]), FormatBytes(data[0]))));
+      Say("It sends all gradients, and the sums back, whatever the batch.");
+  cell.Claim("At batch 256, data parallelism moves the fewest bytes: {}.",
+             OnSeveral(Counted(
+                 data[0] < next[0],
+                 Say("%s against %s, %s", FormatBytes(data[0]),
+                     FormatBytes(next[0]), Translated(splits[least].name)),
+                 FormatFactor(data[0] / std::max(next[0], 1.0)))),
+             OneDeviceOr(from > 256 ? Lead(weights) +
+                                          Say("From batch %.0f on, that is "
+                                              "less than the others move.",
+                                              from)
+                                    : weights));
+  cell.Claim("Data parallelism is the fastest split: {}.",
+             Faster(t[4], t[fast], 1),
+             OneDeviceOr(Say(
+                 "Next best is %s, which moves %s; data parallelism moves %s.",
+                 t[fast].completion.label.shown, FormatBytes(moves[fast][0]),
+                 FormatBytes(data[0]))));
   cell.Claim("With micro-batches the pipeline is faster: {}.",
              Faster(t[2], t[1], 1.1),
-             OneDeviceOr(Say("With 4 micro-batches, the calls of the front end "
-                             "take %s of the step's %s.",
+             OneDeviceOr(Say("With 4 parts its calls take %s of %s.",
                              Median(t[2].enqueue), Median(t[2]))));
 }
 

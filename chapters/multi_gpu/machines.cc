@@ -203,9 +203,7 @@ void ShowNothing(Cell& cell, const absl::Status& why) {
   cell.Claim(
       "Sums between processes equal those within one process, bit for bit.",
       none, because);
-  cell.Claim(
-      "The split takes longer between processes than within one process.", none,
-      because);
+  cell.Claim("Between processes the split takes longer.", none, because);
   cell.Claim("Given the link's speed, the simulator predicts the split's time.",
              none, because);
 }
@@ -246,21 +244,17 @@ void Networks(Cell& cell) {
   const auto right = RunInFreshProcess(kNetworksProbe, {}).value();
   cell.Claim("On the NVLinks of a DGX-1 one ring takes longer than two: {}.",
              Ratio(one, two, one > 1.4 * two && two < 1.01 * bound));
+  cell.Claim("A ring that crosses the PCIe tree at each step takes longer: {}.",
+             Ratio(across, along,
+                   across > 2 * along &&
+                       Equal(Topology::PcieSwitch(8, 16e9), ring, zigzag)));
   cell.Claim(
-      "A ring that crosses the PCIe tree at each step takes longer than one "
-      "that crosses it twice: {}.",
-      Ratio(across, along,
-            across > 2 * along &&
-                Equal(Topology::PcieSwitch(8, 16e9), ring, zigzag)));
-  cell.Claim(
-      "A ring that changes machines at each step takes longer than the book's "
-      "seven steps: {}.",
+      "A ring across machines takes longer than the book's seven steps: {}.",
       Ratio(dealt, steps,
             dealt > 4 * steps && Equal(Topology::NvSwitch(64, 12.5e9),
                                        RingAcross(8, 8), Hierarchy(8, 8))));
   cell.Claim(
-      Worded("%d workers with as many servers take no longer than 4 workers "
-             "with one server: {}.",
+      Worded("%d workers with as many servers take no longer than 4: {}.",
              gpus),
       Ratio(many, few, many < 1.01 * few && many_by_1 > gpus / 5 * few_by_1));
   cell.Claim(
@@ -326,12 +320,11 @@ void SeveralMachines(Cell& cell) {
   }
   std::cout << absl::StrFormat("  %-13s%21s%21s\n", "MPI_Allreduce", "",
                                WithBandwidth(two.back().value, n));
+  cell.Claim("Sums between processes equal those of one, bit for bit: {}.",
+             Counted(returned->front() == 3, "needs 3",
+                     Say("%.0f of 3 algorithms", returned->front())));
   cell.Claim(
-      "Sums between processes equal those within one process, bit for bit: {}.",
-      Counted(returned->front() == 3, "needs 3",
-              Say("%.0f of 3 algorithms", returned->front())));
-  cell.Claim(
-      "The split takes longer between processes than within one process: {}.",
+      "Between processes the split takes longer: {}.",
       OnSeveral(Less(one[1].completion, two[2], kClearly)),
       OneDeviceOr(Say("The split takes %s within one process and %s between "
                       "two. Both copy within the same memory; MPI copies by "
@@ -343,7 +336,7 @@ void SeveralMachines(Cell& cell) {
       simulated[1].value.median < two[2].value.median
           ? Say("The star's transfers take turns; the split's transfers share "
                 "cores and memory.")
-          : Say("The simulator predicts %s; the measured time is %s.",
+          : Say("The simulator says %s, measured are %s.",
                 FormatMedian(simulated[1].value, "s"),
                 FormatMedian(two[2].value, "s")));
 }

@@ -26,10 +26,8 @@ TEST(SeveralMachines, TwoProcessesHaveTheBitsOfOne) {
   for (const char* devices : {"cpu:0", "cpu:0,cpu:1,cpu:2"}) {
     const ProgramResult run = SeveralMachines(devices, {});
     EXPECT_EQ(run.exit_code, 0) << run.output;
-    EXPECT_THAT(
-        run.output,
-        HasSubstr("HOLDS  Sums between processes equal those within one "
-                  "process, bit for bit: 3 of 3"));
+    EXPECT_THAT(run.output, HasSubstr("HOLDS  Sums between processes equal "
+                                      "those of one, bit for bit: 3 of 3"));
     EXPECT_THAT(run.output, ContainsRegex("\n  split( +[0-9.]+ .s, "
                                           "[0-9.e-]+ GB/s){3}\n"));
     EXPECT_THAT(run.output, ContainsRegex("\n  MPI_Allreduce +[0-9.]+ .s, "

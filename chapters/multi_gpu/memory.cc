@@ -248,13 +248,11 @@ void Recompute(Cell& cell) {
   const double kept = static_cast<double>(uses[0].activations);
   const double again = static_cast<double>(uses[1].activations);
   cell.Check(losses[0] == losses[1], "the losses, bit for bit");
-  cell.Claim(
-      "With recomputing, fewer activations are kept between the passes: {}.",
-      Counted(
-          again < 0.7 * kept,
-          Say("%s against %s: the inputs of 4 parts against those of 8 layers",
-              FormatBytes(again), FormatBytes(kept)),
-          FormatFactor(again / kept)));
+  cell.Claim("Between the passes fewer activations are kept: {}.",
+             Counted(again < 0.7 * kept,
+                     Say("%s against %s, of 4 parts' inputs and 8 layers'",
+                         FormatBytes(again), FormatBytes(kept)),
+                     FormatFactor(again / kept)));
   cell.Claim("With recomputing, a step takes longer: {}.",
              Faster(t["kept"], t["computed again"], 1.05),
              Say("A forward pass more, of three, would be 1.33x; it takes %s "

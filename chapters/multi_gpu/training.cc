@@ -93,16 +93,14 @@ void LeNetScratch(Cell& cell) {
   cell.PrintTimes(t);
   CheckClose(cell, "parameters", both.params[1], alone.params[0]);
   cell.Claim(
-      "Training on one device and on two ends with the same accuracy; they "
-      "differ by: {}.",
+      "One device and two end with the same accuracy; they differ by: {}.",
       Given(Counted(by_one > 0.2, "more than 0.2", absl::StrCat(by_one)),
             Counted(apart <= 0.02, "needs 0.02 or less",
                     absl::StrFormat("%.3f", apart)),
             "accuracy"),
-      apart == 0
-          ? ""
-          : Say("The gradients of one device and of two differ in their last "
-                "bits, so the two trainings take slightly different paths."));
+      apart == 0 ? ""
+                 : Say("The gradients differ in their last bits, so the two "
+                       "trainings go different ways."));
   cell.Claim("For a model this small two devices are no faster than one: {}.",
              OnSeveral(AboutEqual(t[0].completion, t[1].completion, 1.2)),
              OneDeviceOr(WhyNoFaster(t[0], t[1])));
@@ -232,8 +230,7 @@ void ResNet18(Cell& cell) {
               << FormatFactor(gains.back().value.median) << "\n";
   }
   cell.Claim(
-      "With ResNet-18, two devices train on more samples per second than one: "
-      "{}.",
+      "With ResNet-18, two devices do more samples a second: {}.",
       OnSeveral(Above(gains[1], 1.5)),
       OneDeviceOr(Say("A step adds up %s of gradients, with %d samples for "
                       "each device. It takes %s on two devices and %s on one.",
@@ -242,11 +239,11 @@ void ResNet18(Cell& cell) {
   cell.Claim(
       "ResNet-18 scales better than LeNet: {}.",
       OnSeveral(Less(gains[0], gains[1], 1.2)),
-      OneDeviceOr(Say("Two devices speed up ResNet-18 by %s and LeNet by %s; a "
-                      "step of LeNet takes %s, enqueueing it %s.",
-                      FormatFactor(gains[1].value.median),
-                      FormatFactor(gains[0].value.median), Median(t[0]),
-                      Median(t[0].enqueue))));
+      OneDeviceOr(Say(
+          "The gains are %s and %s; LeNet's step takes %s, enqueueing it %s.",
+          FormatFactor(gains[1].value.median),
+          FormatFactor(gains[0].value.median), Median(t[0]),
+          Median(t[0].enqueue))));
 }
 
 // %% d2l/forgotten-allreduce, measured

@@ -186,7 +186,7 @@ const std::vector<Comparison>& Comparisons() {
          return MedianOf(cell, "predicted") <
                 MedianOf(cell, "without compiling, completion");
        }},
-      {"From a batch of NUMBER on, that is less",
+      {"From batch NUMBER on, that is less",
        [](const Numbers& n, const Json&) { return n[0] >= 256; }},
       {"NUMBER at the end, NUMBER overlapped: the sums are work for the same "
        "cores",
