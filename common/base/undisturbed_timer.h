@@ -53,16 +53,21 @@ struct ProcessTimes {
   static ProcessTimes ReadThisThread();
 };
 
+// Waits of less than this part of a time disturb it little.
+inline constexpr double kWaitedPart = 0.03;
+
 // Whether the `seconds` between the two readings were undisturbed. cores: that
 // the program may use.
 bool Undisturbed(double seconds, const ProcessTimes& before,
-                 const ProcessTimes& after, int cores);
+                 const ProcessTimes& after, int cores,
+                 double part = kWaitedPart);
 
 class UndisturbedTimer {
  public:
   UndisturbedTimer() { timer_.Restart(); }
-  // Counts the waits of the calling thread alone. For work on virtual devices
-  // at a pace, which catch up with what their workers wait (device_table.h).
+  // Counts the waits of the calling thread alone, and allows a tenth of the
+  // time. For work on virtual devices at a pace, which catch up with what their
+  // workers wait (device_table.h).
   static UndisturbedTimer OfThisThread() {
     return UndisturbedTimer(ProcessTimes::ReadThisThread());
   }

@@ -53,7 +53,7 @@ constexpr int kMaxRepeats = 99;
 constexpr int kFewestRepeats = 6;
 constexpr double kEnoughSeconds = 0.2;
 // How long undisturbed repeats are waited for; and as long as there is none.
-constexpr double kMostSeconds = 2;
+constexpr double kMostSeconds = 1;
 constexpr double kHopelessSeconds = 0.4;
 // A thread that has slept gets a core at once, and keeps it for a time slice:
 // beside other programs this rest makes most short repeats undisturbed.

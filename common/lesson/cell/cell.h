@@ -224,7 +224,7 @@ class Cell {
   // idle device: start the clock, work(), read it (enqueue), wait, read it
   // again (completion). `wait` is Synchronize(device) unless given. Beside
   // other programs, and at a pace, it goes on until 9 repeats are undisturbed,
-  // for at most two seconds.
+  // for at most a second.
   Timing Time(const Phrase& label, Device device,
               const std::function<void()>& work,
               const std::function<void()>& wait = nullptr);
