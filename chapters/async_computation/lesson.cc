@@ -227,8 +227,7 @@ void In5(Cell& cell) {
        {"c depends on b", {device}, [&] { BThenC(small, two, true); }}});
   const Timing& behind = t["print behind a @ a"];
   cell.Claim(
-      "With a product queued before them, the statements return before the "
-      "work is done: {}.",
+      "Behind a queued product, statements return before work is done: {}.",
       Less(behind.enqueue, behind.completion, kClearly), WhyLate(behind));
   cell.Claim("Printing takes longer behind a queued product: {}.",
              Less(t["print"].wait, behind.wait, 2), WhyLate(behind));

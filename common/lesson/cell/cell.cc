@@ -406,7 +406,8 @@ void Cell::PaceDevices(const std::optional<Topology>& links) {
 }
 
 void Cell::LinkDevices(double bytes_per_second) {
-  if (Devices()[0].kind != DeviceKind::kVirtual) return;
+  const bool is_virtual = Devices()[0].kind == DeviceKind::kVirtual;
+  if (bytes_per_second == 0 || !is_virtual) return;
   std::cout << "  " << Say("A link of %s/s:", FormatBytes(bytes_per_second))
             << "\n";
   PaceDevices(Topology::PcieSwitch(RanksOfDevices(), bytes_per_second));

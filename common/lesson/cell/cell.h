@@ -216,7 +216,8 @@ class Cell {
   void PaceDevices(const std::optional<Topology>& links = std::nullopt);
 
   // As PaceDevices, with virtual devices and the CPU on one switch, whose links
-  // have this speed each; prints it.
+  // have this speed each; prints it. 0, of a program that sends nothing, has no
+  // effect.
   void LinkDevices(double bytes_per_second);
 
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
