@@ -133,6 +133,12 @@ std::vector<std::vector<double>> PrintSplits(
         FormatBytes(use.parameters), FormatBytes(use.peak() - use.parameters),
         FormatBytes(MemoryByFormula(split, whole, x)));
   }
+  const int p = static_cast<int>(devices.size());
+  std::cout << Wrap(Say("In theory p = %d stages wait (p - 1) / (m + p - 1) of "
+                        "the time for m "
+                        "parts of a batch: %.0f %% for 1 part, %.0f %% for 4.",
+                        p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3)),
+                    "  ");
   return moves;
 }
 
@@ -190,12 +196,9 @@ void ThreeSplits(Cell& cell) {
   const std::vector<Split> splits = SplitsOver(devices);
   const Tensor x = Randn({cell.BySize(1024, 2048, 8192), width}, devices[0]);
   const Tensor target = Randn(x.shape(), devices[0]);
-  // What is moved within layers takes half as long as a step of one device.
-  const Timing alone =
-      cell.Time("one device", devices[0],
-                [&, step = splits[0].of(net)] { step(x, target); });
-  cell.LinkDevices(BytesOf(splits[3].of(net), x, target) /
-                   (alone.completion.value.median / 2));
+  const auto alone = [&, step = OneDevice(net)] { step(x, target); };
+  cell.LinkDevices(BytesOf(WithinLayers(net, devices), x, target),
+                   cell.RoughSeconds(devices[0], alone) / 2);
   const std::vector<float> expected = OnHost(OneDevice(net)(x, target));
   std::vector<Alternative> steps;
   for (const Split& split : splits) {
@@ -207,11 +210,6 @@ void ThreeSplits(Cell& cell) {
   const auto moves = PrintSplits(
       splits, t, [&] { return MakeSplitNet(p, width, 2 * width, devices[0]); },
       devices, x);
-  std::cout << Wrap(Say("In theory p = %d stages wait (p - 1) / (m + p - 1) of "
-                        "the time for m "
-                        "parts of a batch: %.0f %% for 1 part, %.0f %% for 4.",
-                        p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3)),
-                    "  ");
   std::size_t fast = 1, least = 1;  // besides data: the best, at batch 256
   for (const std::size_t i : {2, 3}) {
     if (Quicker(t[i], t[fast])) fast = i;
@@ -341,8 +339,7 @@ void OverlapLink(Cell& cell) {
   const Figure& none = without[0].completion;
   // Slow enough for the six sums to take half of the step without a link. Each
   // sends half of a layer's gradients both ways, twice.
-  const double bytes = 6 * 512 * 513 * 4.0;
-  cell.LinkDevices(bytes / (none.value.median / 2));
+  cell.LinkDevices(6 * 512 * 513 * 4, none.value.median / 2);
   const Timings t = TimeSixLayers(cell, Phrase("a link"), x, y);
   const Figure& at_end = t[0].completion;
   const Figure& beside = t[1].completion;

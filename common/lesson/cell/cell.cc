@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -405,9 +406,21 @@ void Cell::PaceDevices(const std::optional<Topology>& links) {
                     "  ");
 }
 
-void Cell::LinkDevices(double bytes_per_second) {
-  const bool is_virtual = Devices()[0].kind == DeviceKind::kVirtual;
-  if (bytes_per_second == 0 || !is_virtual) return;
+double Cell::RoughSeconds(Device device, const std::function<void()>& work) {
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < 3; ++run) {
+    Synchronize(device);
+    const Timer timer;
+    work();
+    Synchronize(device);
+    shortest = std::min(shortest, timer.Seconds());
+  }
+  return shortest;
+}
+
+void Cell::LinkDevices(std::int64_t bytes, double seconds) {
+  if (bytes == 0 || Devices()[0].kind != DeviceKind::kVirtual) return;
+  const double bytes_per_second = static_cast<double>(bytes) / seconds;
   std::cout << "  " << Say("A link of %s/s:", FormatBytes(bytes_per_second))
             << "\n";
   PaceDevices(Topology::PcieSwitch(RanksOfDevices(), bytes_per_second));

@@ -43,6 +43,7 @@
 #define D2L_COMMON_LESSON_CELL_CELL_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -215,10 +216,14 @@ class Cell {
   // if the table has a GPU; with --pace=0 operations last as long as they take.
   void PaceDevices(const std::optional<Topology>& links = std::nullopt);
 
-  // As PaceDevices, with virtual devices and the CPU on one switch, whose links
-  // have this speed each; prints it. 0, of a program that sends nothing, has no
-  // effect.
-  void LinkDevices(double bytes_per_second);
+  // As PaceDevices, with virtual devices and the CPU on one switch, over links
+  // on which so many bytes take so long; prints their speed. No effect for 0
+  // bytes: a program on one device sends nothing.
+  void LinkDevices(std::int64_t bytes, double seconds);
+
+  // The shortest of three runs of `work`, which enqueues on `device`: so long a
+  // figure need not be exact.
+  double RoughSeconds(Device device, const std::function<void()>& work);
 
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
   // and up to 99 times while that takes less than 0.2 s; each begins with an
