@@ -40,8 +40,8 @@ Tensor Gradient(const Mlp& mlp, const std::vector<Device>& devices) {
 // %%
 
 Mlp RandomMlp(const Cell& cell, Device home) {
-  const int batch = cell.BySize(128, 4096, 16384);
-  const int hidden = cell.BySize(64, 512, 2048);
+  const int batch = cell.BySize(512, 4096, 16384);
+  const int hidden = cell.BySize(128, 512, 2048);
   return {Randn({batch, 784}, home), Randn({batch, 10}, home),
           Randn({784, hidden}, home) * 0.04, Randn({hidden, 10}, home) * 0.04};
 }
