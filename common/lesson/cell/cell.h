@@ -221,8 +221,8 @@ class Cell {
   // bytes: a program on one device sends nothing.
   void LinkDevices(std::int64_t bytes, double seconds);
 
-  // The shortest of three runs of `work`, which enqueues on `device`: so long a
-  // figure need not be exact.
+  // The shortest of three runs of `work`, which enqueues on `device`, where a
+  // rough figure is enough.
   double RoughSeconds(Device device, const std::function<void()>& work);
 
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
