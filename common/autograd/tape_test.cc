@@ -572,7 +572,7 @@ TEST_P(TapeTest, ALateErrorNamesTheForwardLine) {
     error = late.what();
   }
   EXPECT_THAT(error, AllOf(HasSubstr("index_select"), HasSubstr(Line(line))));
-  RunOnce(device(), [] {});  // forgets it
+  RunOnce([] {});  // forgets it
 }
 
 // ---- Memory.

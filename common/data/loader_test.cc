@@ -181,7 +181,7 @@ TEST_P(DataLoaderTest, DoesNotWaitForTheDevice) {
     }
   };
   // Allocating memory on a GPU may wait for the stalled stream.
-  RunOnce(device_, read_all);
+  RunOnce(read_all);
   batches.clear();
   {
     StreamStall stall(CurrentStream(device_));

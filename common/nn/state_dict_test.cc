@@ -243,7 +243,7 @@ TEST_P(StateDictTest, LoadingMendsWhatFailed) {
       step(bad);
     }
     EXPECT_THROW(WaitToRead(net.weight()), AsyncError);
-    RunOnce(device(), [] {});  // discards the error
+    RunOnce([] {});  // discards the error
     EXPECT_THROW(WaitToRead(net.weight()), AsyncError);
     const absl::StatusOr<IncompatibleKeys> keys =
         by_file ? LoadStateDict(net, path) : LoadStateDict(net, state->tensors);

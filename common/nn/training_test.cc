@@ -110,7 +110,7 @@ TEST_P(TrainingTest, ALabelOutOfRangeFailsLateAndNamesItsLine) {
   EXPECT_THAT(error, AllOf(HasSubstr("cross_entropy"), HasSubstr("3"),
                            HasSubstr("common/nn/training_test.cc:" +
                                      std::to_string(line))));
-  RunOnce(device(), [] {});  // discards the error
+  RunOnce([] {});  // discards the error
 }
 
 TEST_P(TrainingTest, SgdIsTheSlowOne) {

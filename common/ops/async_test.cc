@@ -42,7 +42,7 @@ TEST_P(AsyncTest, StatementsOnlyEnqueue) {
     view = T(z)[0];
     empty = Empty({1000}, device());
   };
-  RunOnce(device(), [&] {
+  RunOnce([&] {
     compute();
     allocate();
   });
@@ -60,7 +60,7 @@ TEST_P(AsyncTest, StatementsOnlyEnqueue) {
 TEST_P(AsyncTest, ReadingWaitsForTheWriterOnly) {
   const Tensor early = Ones({1}, device());
   Stream& stream = CurrentStream(device());
-  RunOnce(device(), [&] { Item(early + 1); });
+  RunOnce([&] { Item(early + 1); });
   StreamStall hold(stream);
   const Tensor late = early + 1;
   // The work behind is stalled: reading a finished result must not wait for it.
@@ -88,7 +88,7 @@ TEST_P(AsyncTest, TemporariesReuseMemoryWhileTheQueueIsLong) {
     z = x + 1;
     z = x + 1;  // now two blocks are in the cycle
   };
-  RunOnce(device(), add_twice);
+  RunOnce(add_twice);
   StreamStall hold(CurrentStream(device()));
   add_twice();
   const std::int64_t before = Memory(device()).Stats().raw_allocations;

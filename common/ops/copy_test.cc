@@ -249,10 +249,6 @@ class CrossDeviceTest : public testing::TestWithParam<Pair> {
     return device().type() == DeviceType::kCpu &&
            other().type() == DeviceType::kCuda;
   }
-  // See RunOnce; on both devices.
-  void RunOnceOnBoth(const std::function<void()>& f) {
-    RunOnce(device(), [&] { RunOnce(other(), f); });
-  }
   std::future<void> ReleaseIfCallerWaits(StreamStall& hold) {
     if (!CallerWaitsForSource()) return {};
     return std::async(std::launch::async, [&hold] { hold.Release(); });
@@ -288,7 +284,7 @@ TEST_P(CrossDeviceTest, ThereAndBack) {
 
 TEST_P(CrossDeviceTest, TheCopyWaitsForItsSourceByItself) {
   const Tensor x = Random({1003});
-  RunOnceOnBoth([&] { To(x + 1, other()) * 2; });
+  RunOnce([&] { To(x + 1, other()) * 2; });
   StreamStall hold(CurrentStream(device()));
   const Tensor sum = x + 1;
   const auto released = ReleaseIfCallerWaits(hold);
@@ -309,11 +305,11 @@ TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
     const Tensor x = Full({1003}, 5, device());
     result = To(x, other(), /*non_blocking=*/true);
   };
-  RunOnceOnBoth([&] {
+  RunOnce([&] {
     const Tensor spare = Full({1003}, 7, device());
     copy();
+    result = Tensor();
   });
-  result = Tensor();
   StreamStall hold(CurrentStream(other()));
   copy();
   // These must not get its memory yet.
@@ -324,7 +320,7 @@ TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
 
 TEST_P(CrossDeviceTest, TheSourceMayChangeAfterTheCopyWasRequested) {
   Tensor x = Full({1003}, 5, device());
-  RunOnceOnBoth([&] { To(x, other()); });
+  RunOnce([&] { To(x, other()); });
   StreamStall hold(CurrentStream(other()));
   const Tensor copy = To(x, other(), /*non_blocking=*/true);
   x += 1;
@@ -345,12 +341,12 @@ TEST_P(CrossDeviceTest, AFailureOnTheSourceReachesTheReader) {
   const auto copy = [&] {
     result = To(bad, other(), /*non_blocking=*/true) + 1;
   };
-  RunOnceOnBoth([&] {
+  RunOnce([&] {
     // One that does not fail, so that all of it is done.
     bad = IndexSelect(x, 0, Full({1}, 3, device(), DType::kInt64));
     copy();
+    bad = result = Tensor();
   });
-  bad = result = Tensor();
   {
     StreamStall hold(CurrentStream(device()));
     line = __LINE__ + 1;
@@ -392,7 +388,7 @@ bool IsReached(const Event& event) {
 
 TEST_P(CrossDeviceTest, TheSourceWaitsForTheCopyAlone) {
   const Tensor x = Random({1003});
-  RunOnceOnBoth([&] { To(x, other()) * 2; });
+  RunOnce([&] { To(x, other()) * 2; });
   StreamStall hold(CurrentStream(other()));
   const Tensor copy = To(x, other(), /*non_blocking=*/true);
   const Tensor result = copy * 2;
@@ -412,7 +408,7 @@ TEST_P(CrossDeviceTest, ACopyIntoATensorWaitsForItsEarlierUses) {
     before = target + 1;
     CopyTo(x, target, /*non_blocking=*/true);
   };
-  RunOnceOnBoth(use);
+  RunOnce(use);
   FillInPlace(target, 0);
   {
     StreamStall hold(CurrentStream(other()));
@@ -434,10 +430,10 @@ TEST_P(CrossDeviceTest, ACopyWaitsForWhatItsStreamHasWaitedFor) {
     FillInPlace(x, value);
     written = writer.Record();
   };
-  RunOnceOnBoth([&] { write(6), CurrentStream(other()).Wait(written); });
+  RunOnce([&] { write(6), CurrentStream(other()).Wait(written); });
   // The second copy gets the memory of this one: a GPU whose stream waits for a
   // stalled one has no new memory to give.
-  RunOnceOnBoth([&] { To(x, other()); });
+  RunOnce([&] { To(x, other()); });
   StreamStall hold(writer);
   write(7);
   CurrentStream(other()).Wait(written);
@@ -456,7 +452,7 @@ TEST_P(CrossDeviceTest, AReadOfAFailedCopyMendsTheReceiver) {
     copy = To(bad, other(), /*non_blocking=*/true);
     result = copy + 1;
   };
-  RunOnceOnBoth([&] { request(3); });
+  RunOnce([&] { request(3); });
   for (int round = 0; round < 3; ++round) {
     bad = copy = result = Tensor();
     {
@@ -534,7 +530,7 @@ TEST_P(CrossDeviceTest, IntoAViewOnTheOtherDevice) {
   const Tensor x = Random({3, 4});
   const Tensor target = Zeros({2, 4, 3}, other(), DType::kFloat64);
   const Tensor part = Transpose(Select(target, 0, 1), 0, 1);
-  RunOnceOnBoth([&] { CopyTo(x + 1, part); });
+  RunOnce([&] { CopyTo(x + 1, part); });
   StreamStall hold(CurrentStream(device()));
   const Tensor sum = x + 1;
   const auto released = ReleaseIfCallerWaits(hold);

@@ -97,7 +97,7 @@ TEST_P(CreationTest, FromVectorKeepsItsNumbersWhileTheDeviceIsBusy) {
           FromVector(std::vector<float>(257, i), {257}, device()));
     }
   };
-  RunOnce(device(), fill);
+  RunOnce(fill);
   tensors.clear();
   {
     std::vector<StorageRef> staging(50);

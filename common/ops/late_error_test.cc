@@ -302,7 +302,7 @@ class LateErrorTest : public DeviceTest {
  protected:
   // A request whose failure no call can have noticed yet.
   Request Make(const LateCase& c) const {
-    RunOnce(device(), [&] { c.request(device()); });
+    RunOnce([&] { c.request(device()); });
     StreamStall hold(CurrentStream(device()));
     return c.request(device());
   }
@@ -363,7 +363,7 @@ TEST_P(LateErrorTest, WhatDependsOnItIsLostToo) {
     SCOPED_TRACE(c.what);
     Request bad;
     Tensor sum, unrelated = Ones({2}, device());
-    RunOnce(device(), [&] { Sum(c.request(device()).result); });
+    RunOnce([&] { Sum(c.request(device()).result); });
     {
       StreamStall hold(CurrentStream(device()));
       bad = c.request(device());
@@ -444,7 +444,7 @@ TEST_P(LateErrorTest, WhichCallThrowsDoesNotDependOnTime) {
       Event behind;
       {
         std::vector<Tensor> lost;
-        RunOnce(d, [&] {
+        RunOnce([&] {
           request(&lost);
           more(Clone(weight), &lost);
           copy(&lost);

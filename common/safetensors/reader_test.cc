@@ -42,7 +42,7 @@ TEST(ReaderTest, ReadsIntoMemoryThatIsThere) {
           WaitToRead(x);
         },
         AsyncError);
-    RunOnce(device, [] {});  // discards the error
+    RunOnce([] {});  // discards the error
     ASSERT_TRUE(reader->ReadInto({{"x", x}, {"y", y}}).ok());
     EXPECT_EQ(ToVector<float>(same), ToVector<float>(saved.at("x")));
     EXPECT_EQ(ValuesOf(y), ValuesOf(saved.at("y")));

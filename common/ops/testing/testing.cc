@@ -359,18 +359,18 @@ void ApplyUnaryInPlace(kernels::UnaryOp op, const Tensor& x,
   ApplyInPlace(UnaryPrimitive(op), {&x}, x, at);
 }
 
-void RunOnce(Device device, const std::function<void()>& f) {
-  // f may throw, too: where the device is done before the next call.
-  for (const auto& call :
-       {f, std::function<void()>([&] { Synchronize(device); })}) {
+void RunOnce(const std::function<void()>& f) {
+  const auto ignore_failures = [](const std::function<void()>& call) {
     try {
       call();
     } catch (const AsyncError&) {
     }
-  }
-  // Memory is free once the events behind its last uses have passed.
+  };
+  ignore_failures(f);
+  // Memory is free once the events behind its last uses have passed, on the
+  // copy streams of all devices as well.
   for (const DeviceInfo& info : Devices()) {
-    CurrentStream(info.device).Record().state()->Block();
+    ignore_failures([&] { Synchronize(info.device); });
   }
 }
 

@@ -135,10 +135,11 @@ class DeviceTest : public testing::TestWithParam<Device> {
 void ApplyUnaryInPlace(kernels::UnaryOp op, const Tensor& x,
                        SourceLocation at = SourceLocation::Current());
 
-// Calls f, waits for the device, and ignores failures. Then f can be called
-// while a stream is stalled: the streams and the memory that it needs exist.
-// Allocating more on a GPU may wait for the stalled stream.
-void RunOnce(Device device, const std::function<void()>& f);
+// Calls f, waits for all devices, and ignores failures. Then f can be called
+// while a stream is stalled: the streams and the memory that it needs exist, if
+// f gives back what it takes. Allocating more on a GPU may wait for the stalled
+// stream.
+void RunOnce(const std::function<void()>& f);
 
 // The names of the primitives that MakePrimitive makes.
 std::set<std::string> PrimitiveNames();
