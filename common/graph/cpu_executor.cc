@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "common/base/mutex.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/stream_capture.h"
 #include "common/device/failure.h"
@@ -135,23 +137,26 @@ class CpuExecutor final : public StreamExecutor {
   std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor> inputs,
                         const std::vector<Tensor>& results,
                         Copies&& copies) override {
-    Call& call = FreeCall();
-    call.copies = std::move(copies);
-    if (!launched_.empty()) LaunchForCall(inputs, results, call);
-    call.owners.fetch_add(1, std::memory_order_relaxed);
+    CallPtr call = FreeCall();
+    call->copies = std::move(copies);
+    if (!launched_.empty()) LaunchForCall(inputs, results, *call);
     return static_cast<CpuStream&>(stream_).Enqueue(
-        label, [call = CallPtr(&call)] { call->tape->Run(*call); });
+        label, [call = std::move(call)] { call->tape->Run(*call); });
   }
 
-  // The oldest call, if its task is done, else a new one.
-  Call& FreeCall() {
+  // The oldest call, if its task is done, else a new one. The caller is its
+  // second owner, so no other thread gets it.
+  CallPtr FreeCall() {
+    const MutexLock lock(mutex_);
     if (next_ == calls_.size()) next_ = 0;
     if (calls_.empty() ||
         calls_[next_]->owners.load(std::memory_order_acquire) > 1) {
       const auto at = calls_.begin() + static_cast<std::ptrdiff_t>(next_);
       calls_.insert(at, CallPtr(new Call))->get()->tape = tape_;
     }
-    return *calls_[next_++];
+    Call* const call = calls_[next_++].get();
+    call->owners.fetch_add(1, std::memory_order_relaxed);
+    return CallPtr(call);
   }
 
   void LaunchForCall(absl::Span<const Tensor> inputs,
@@ -189,8 +194,10 @@ class CpuExecutor final : public StreamExecutor {
 
   std::shared_ptr<Tape> tape_;
   std::vector<std::size_t> launched_;  // nodes
-  std::vector<CallPtr> calls_;         // in the order of their last use
-  std::size_t next_ = 0;               // in calls_: the oldest
+  Mutex mutex_;
+  // In the order of their last use; next_ is the oldest.
+  std::vector<CallPtr> calls_ ABSL_GUARDED_BY(mutex_);
+  std::size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
