@@ -336,19 +336,16 @@ void OverlapLink(Cell& cell) {
   const Tensor y = RandInt(0, 10, {batch}, TryGpu());
   cell.PaceDevices();
   const Timings without = TimeSixLayers(cell, Phrase("no link"), x, y);
-  const Figure& none = without[0].completion;
   // Slow enough for the six sums to take half of the step without a link. Each
   // sends half of a layer's gradients both ways, twice.
-  cell.LinkDevices(6 * 512 * 513 * 4, none.value.median / 2);
+  const double on_link = without[0].completion.value.median / 2;
+  cell.LinkDevices(6 * 512 * 513 * 4, on_link);
   const Timings t = TimeSixLayers(cell, Phrase("a link"), x, y);
-  const Figure& at_end = t[0].completion;
-  const Figure& beside = t[1].completion;
-  const Figure hidden =
-      cell.Report(PerRepeat(Phrase("hidden, of the link's time"), "%", at_end,
-                            beside, [&](double end, double overlapped) {
-                              return 100 * (end - overlapped) /
-                                     std::max(end - none.value.median, 1e-9);
-                            }));
+  const Figure hidden = cell.Report(
+      PerRepeat(Phrase("hidden, of the link's time"), "%", t[0].completion,
+                t[1].completion, [&](double at_end, double overlapped) {
+                  return 100 * (at_end - overlapped) / on_link;
+                }));
   const std::string why =
       Say("With the link, a step takes %s if gradients are sent at the end, "
           "and %s if sending overlaps; without the link it takes %s.",

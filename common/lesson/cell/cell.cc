@@ -200,6 +200,18 @@ int CoresNeeded() {
   return needed;
 }
 
+std::string WhyNoOverlap(Device device) {
+  const DeviceInfo& info = GetDeviceInfo(device);
+  if (info.kind != DeviceKind::kVirtual || info.cores > 1) return "";
+  std::string why =
+      Say("%s has 1 core, on which streams take turns.", device.ToString());
+  if (UsableCores() > 1) {
+    why += Say(" With --devices=%s it has all %d.", device.ToString(),
+               UsableCores());
+  }
+  return why;
+}
+
 double PaceForThisMachine() {
   const int for_devices = CoresNeeded() - 1;
   return 2 + std::ceil(2.0 * for_devices / UsableCores());
