@@ -33,9 +33,8 @@
 //
 // A packed block of b stays in the second cache, a strip of a in the first. A
 // device's cores share a block: first they copy it together, then each takes
-// strips. A small b whose rows lie close together is read where it is, because
-// a copy would cost more than it saves; so is an a that is not transposed. Rows
-// that lie far apart share a few sets of the first cache.
+// strips. A small b is read where it is, because a copy would cost more than
+// it saves; so is an a that is not transposed.
 //
 // Why not a BLAS library: on the machine this was tuned on, with AVX-512, the
 // speed of float products of n x n matrices is that of OpenBLAS 0.3.21 times
@@ -132,7 +131,7 @@ class Product {
       : args_(args),
         packed_b_(reinterpret_cast<T*>(Packed::OfThread().b)),
         pack_b_(args.transpose_b ||
-                (args.m >= 3 * kRows && args.ldb * args.k > kInPlace)),
+                (args.m >= 3 * kRows && args.n * args.k > kInPlace)),
         pack_a_(args.transpose_a && args.n > kVecs * kLanes<T> &&
                 args.m * args.k > kInPlace) {}
 
