@@ -171,8 +171,9 @@ void OverlapLink(Cell& cell) {
       "Over the link, sending while backward computes is faster than sending "
       "at the end: {}.",
       OnSeveral(Faster(t[1], t[0], 1.1)), OneDeviceOr(why));
-  cell.Claim("That hides most of the link's time: {}.",
-             OnSeveral(Above(hidden, 50)), OneDeviceOr(why));
+  cell.Claim(
+      "Sending while backward computes hides most of the link's time: {}.",
+      OnSeveral(Above(hidden, 50)), OneDeviceOr(why));
 }
 
 // %%
@@ -243,8 +244,8 @@ void ClaimOverLinks(Cell& cell, const std::vector<SimulatedServer>& servers) {
     off = std::max(off, std::abs(took.back() / server.simulated - 1));
   }
   cell.Claim(
-      "Run over such links, they take the simulated times; the largest "
-      "difference is: {}.",
+      "Run over such links, the four ways take the simulated times; the "
+      "largest difference is: {}.",
       Counted(off <= 0.1, "needs 10 % or less",
               absl::StrFormat("%.1f %%", 100 * off)));
   cell.Claim("Adding is faster if all devices share it than on one device: {}.",

@@ -179,17 +179,19 @@ void ThreeSplits(Cell& cell) {
   const double from = EqualFrom(data, next);
   const std::string weights =
       Say("It sends all gradients, and the sums back, whatever the batch.");
-  cell.Claim("At batch 256, data parallelism moves the fewest bytes: {}.",
-             OnSeveral(Counted(
-                 data[0] < next[0],
-                 Say("%s against %s, %s", FormatBytes(data[0]),
-                     FormatBytes(next[0]), Translated(splits[least].name)),
-                 FormatFactor(data[0] / std::max(next[0], 1.0)))),
-             OneDeviceOr(from > 256 ? Lead(weights) +
-                                          Say("From batch %.0f on, that is "
-                                              "less than the others move.",
-                                              from)
-                                    : weights));
+  cell.Claim(
+      "At batch 256, data parallelism moves the fewest bytes; its bytes / "
+      "the best other split's: {}.",
+      OnSeveral(
+          Counted(data[0] < next[0],
+                  Say("%s against %s, %s", FormatBytes(data[0]),
+                      FormatBytes(next[0]), Translated(splits[least].name)),
+                  FormatFactor(data[0] / std::max(next[0], 1.0)))),
+      OneDeviceOr(from > 256
+                      ? Lead(weights) + Say("From batch %.0f on, that is "
+                                            "less than the others move.",
+                                            from)
+                      : weights));
   cell.Claim("Data parallelism is the fastest split: {}.",
              Faster(t[4], t[fast], 1),
              OneDeviceOr(Say(
