@@ -289,10 +289,11 @@ def export(prefix):
     exporter.names.update("output_%d" % i for i in range(len(program["returns"])))
     for i, argument in enumerate(program["arguments"]):
         inputs.append((exporter.new_name(argument.get("name", str(i))), Type(argument)))
-    for i, (value, its) in enumerate(exporter.program(program, inputs)):
-        outputs.append(("output_%d" % i, its))
+    for i, (value, type_) in enumerate(exporter.program(program, inputs)):
+        outputs.append(("output_%d" % i, type_))
         exporter.nodes.append(helper.make_node("Identity", [value], ["output_%d" % i]))
-    described = [[helper.make_tensor_value_info(name, its.onnx(), its.shape) for name, its in all_of]
+    described = [[helper.make_tensor_value_info(name, type_.onnx(), type_.shape)
+                  for name, type_ in all_of]
                  for all_of in (inputs, outputs)]
     graph = helper.make_graph(exporter.nodes, os.path.basename(prefix), *described,
                               exporter.initializers)
@@ -307,6 +308,9 @@ def main(arguments):
         sys.exit(__doc__)
     here = os.environ.get("BUILD_WORKING_DIRECTORY", "")
     prefix, to = (os.path.join(here, p) for p in (arguments + [arguments[0] + ".onnx"])[:2])
+    source = prefix + ".safetensors"
+    if os.path.exists(to) and os.path.exists(source) and os.path.samefile(to, source):
+        sys.exit("program_to_onnx.py: %s is the program; name another file for the model" % to)
     try:
         onnx.save(export(prefix), to)
     except (Wrong, OSError) as error:

@@ -2,6 +2,7 @@
 """Compares the results of run_program and onnxruntime for the same program."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -261,8 +262,8 @@ class ProgramToOnnx(unittest.TestCase):
     def floats(self, *shape):
         return self.random.standard_normal(shape).astype(np.float32)
 
-    def export(self, code=0):
-        done = subprocess.run([sys.executable, SCRIPT, self.path("p")], text=True,
+    def export(self, *to, code=0):
+        done = subprocess.run([sys.executable, SCRIPT, self.path("p"), *to], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout + done.stderr
@@ -339,6 +340,15 @@ class ProgramToOnnx(unittest.TestCase):
         self.assertIn("it holds tensors, and no program", self.export(code=1))
         os.remove(self.path("p.safetensors"))
         self.assertIn("No such file", self.export(code=1))
+
+    def test_the_program_is_not_overwritten(self):
+        self.save("\n  return %x")
+        os.symlink("p.safetensors", self.path("link"))
+        before = pathlib.Path(self.path("p.safetensors")).read_bytes()
+        for to in ("p.safetensors", "link"):
+            self.assertIn("is the program; name another file for the model",
+                          self.export(self.path(to), code=1))
+        self.assertEqual(pathlib.Path(self.path("p.safetensors")).read_bytes(), before)
 
     def test_numbers(self):
         nan = program_to_onnx.number("0x7fc00001", np.dtype(np.float32))
