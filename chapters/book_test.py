@@ -70,8 +70,8 @@ def malformed(kind, items, sections):
             found.append("%s is in no section" % key)
         else:
             numbers.setdefault(form[1], set()).add(int(form[2]))
-    return found + ["%s of %s: %s" % (kind, section, sorted(its))
-                    for section, its in numbers.items() if len(its) != max(its)]
+    return found + ["%s of %s: %s" % (kind, section, sorted(cited))
+                    for section, cited in numbers.items() if len(cited) != max(cited)]
 
 
 def named(book, are_exercises):
@@ -214,7 +214,7 @@ class CheckingTest(unittest.TestCase):
         self.assertEqual(disagreements(items, {"a/b": both}, parts), [])
         # A place that a section names may cite something else.
         self.assertEqual(disagreements(items, {"a/b": both[1:], "c/d": []}, parts), [])
-        for citations, its, wrong in (
+        for citations, places, wrong in (
                 ({"a/b": both}, set(),
                  "13.1, exercise 1 names r/R.md#x, which does not exist"),
                 ({"a/b": both[:1]}, parts,
@@ -226,7 +226,7 @@ class CheckingTest(unittest.TestCase):
                 ({"a/b": both + ["13.8"]}, parts, "a/b cites 13.8, which is not in")):
             with self.subTest(wrong):
                 self.assertEqual([found[:len(wrong)] for found in
-                                  disagreements(items, citations, its)], [wrong])
+                                  disagreements(items, citations, places)], [wrong])
         self.assertEqual(disagreements(items, {}, parts),
                          ["13.1 names a/b, which does not exist",
                           "13.1, exercise 1 names a/b, which does not exist"])

@@ -179,16 +179,6 @@ Tensor ShowPrograms(Cell& cell, const Tensor& a) {
   return z;
 }
 
-// Empty if the device has several cores, or is a GPU.
-std::string WhyOneCore(Device device) {
-  const DeviceInfo& info = GetDeviceInfo(device);
-  if (info.kind != DeviceKind::kVirtual || info.cores > 1) return "";
-  return Say(
-      "%s has one core: it does one operation after the other, on whichever "
-      "stream.",
-      device.ToString());
-}
-
 // Why independent work may not run in parallel on one device.
 std::string WhyNotBeside(const Timing& one, const Timing& beside) {
   if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
@@ -231,7 +221,7 @@ void In5(Cell& cell) {
       Less(behind.enqueue, behind.completion, kClearly), WhyLate(behind));
   cell.Claim("Printing takes longer behind a queued product: {}.",
              Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
-  const std::string one_core = WhyOneCore(device);
+  const std::string one_core = WhyNoOverlap(device);
   if (!one_core.empty()) return cell.NotAsked(1, one_core);
   cell.Claim("Two chains take longer if the second depends on the first: {}.",
              Given(Faster(t["c beside b"], t["b, c on one stream"], kClearly),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/machine.h"
 #include "common/base/statistics.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/host_library.h"
@@ -23,8 +24,6 @@ std::string Blocking() {
 double PercentOf(double part, const Timing& whole) {
   return 100 * part / whole.completion.value.median;
 }
-
-int MachineCores() { return CpuBackend().Inventory().devices[0].cores; }
 
 // Says whether the calls take most of the time. gains: of what runs at the same
 // time.
@@ -135,22 +134,11 @@ void PrintPrediction(const Timings& t, int products, std::int64_t queued) {
   const double gain =
       t[0].completion.value.median / t[1].completion.value.median;
   std::cout << Wrap(
-      Say("A queue of %d allows the notebook's order %s; it has %s.", queued,
-          FormatFactor(all / (all - static_cast<double>(queued))),
+      Say("With %d products in the full queue, the notebook's order can be "
+          "%s as fast as one device after the other; it is %s as fast.",
+          queued, FormatFactor(all / (all - static_cast<double>(queued))),
           FormatFactor(gain)),
       "  ");
-}
-
-std::string WhyNoOverlap(Device device) {
-  const DeviceInfo& info = GetDeviceInfo(device);
-  if (info.kind != DeviceKind::kVirtual || info.cores > 1) return "";
-  std::string why =
-      Say("%s has 1 core, on which streams take turns.", device.ToString());
-  if (MachineCores() > 1) {
-    why += Say(" With --devices=%s it has all %d.", device.ToString(),
-               MachineCores());
-  }
-  return why;
 }
 
 std::string OneDeviceOr(const std::string& fact) {
@@ -180,7 +168,7 @@ std::string WhyNoCopyBeside(Device device, const Timing& products,
   std::string why = Say("The copies take %.0f %% as long as the products.",
                         PercentOf(copies.completion.value.median, products));
   const DeviceInfo& info = GetDeviceInfo(device);
-  if (info.kind == DeviceKind::kVirtual && info.cores == MachineCores()) {
+  if (info.kind == DeviceKind::kVirtual && info.cores == UsableCores()) {
     why +=
         Say(" %s has all %d of the machine's cores: a copy takes one from the "
             "products.",

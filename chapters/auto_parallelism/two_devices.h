@@ -58,10 +58,6 @@ void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
 // but the `queued` products for which there is room; and how much it is.
 void PrintPrediction(const Timings& t, int products, std::int64_t queued);
 
-// Why a device cannot do two operations at once, and which one can; "" if it
-// can.
-std::string WhyNoOverlap(Device device);
-
 // Says that there is only one device; `fact` if there are two.
 std::string OneDeviceOr(const std::string& fact);
 // Why two devices, or four streams of one, gain little. calls: how many seconds

@@ -1,6 +1,7 @@
 // Functions that cells in several files share. The cells are in lesson.cc (the
-// devices, and DataParallel's names), training.cc, communication.cc, memory.cc
-// and machines.cc; the longer programs that they teach are in from_scratch/.
+// devices, and DataParallel's names), training.cc, splits.cc, communication.cc,
+// memory.cc and machines.cc; the longer programs that they teach are in
+// from_scratch/.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_CELLS_H_
 #define D2L_CHAPTERS_MULTI_GPU_CELLS_H_

@@ -248,15 +248,17 @@ void Recompute(Cell& cell) {
   const double kept = static_cast<double>(uses[0].activations);
   const double again = static_cast<double>(uses[1].activations);
   cell.Check(losses[0] == losses[1], "the losses, bit for bit");
-  cell.Claim("Between the passes fewer activations are kept: {}.",
-             Counted(again < 0.7 * kept,
-                     Say("%s against %s, of 4 parts' inputs and 8 layers'",
-                         FormatBytes(again), FormatBytes(kept)),
-                     FormatFactor(again / kept)));
+  cell.Claim(
+      "Between the passes fewer activations are kept: {}.",
+      Counted(again < 0.7 * kept,
+              Say("%s for the inputs of 4 parts against %s for those of 8 "
+                  "layers",
+                  FormatBytes(again), FormatBytes(kept)),
+              FormatFactor(again / kept)));
   cell.Claim("With recomputing, a step takes longer: {}.",
              Faster(t["kept"], t["computed again"], 1.05),
-             Say("A forward pass more, of three, would be 1.33x; it takes %s "
-                 "and %s.",
+             Say("A step takes %s without recomputing and %s with it. If a "
+                 "forward pass is a third of a step, one more makes 1.33x.",
                  Median(t["kept"]), Median(t["computed again"])));
 }
 // %%

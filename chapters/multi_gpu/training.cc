@@ -234,11 +234,12 @@ void ResNet18(Cell& cell) {
   cell.Claim(
       "ResNet-18 scales better than LeNet: {}.",
       OnSeveral(Less(gains[0], gains[1], 1.2)),
-      OneDeviceOr(Say(
-          "The gains are %s and %s; LeNet's step takes %s, enqueueing it %s.",
-          FormatFactor(gains[1].value.median),
-          FormatFactor(gains[0].value.median), Median(t[0]),
-          Median(t[0].enqueue))));
+      OneDeviceOr(Say("Two devices make ResNet-18 %s as fast, and LeNet %s. A "
+                      "step of LeNet takes %s on one device; its enqueueing "
+                      "alone takes %s.",
+                      FormatFactor(gains[1].value.median),
+                      FormatFactor(gains[0].value.median), Median(t[0]),
+                      Median(t[0].enqueue))));
 }
 
 // %% d2l/forgotten-allreduce, measured

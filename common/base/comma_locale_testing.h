@@ -20,6 +20,10 @@
 
 #include "common/base/files/atomic_file.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace d2l {
 
 class CommaLocale {
@@ -36,6 +40,10 @@ class CommaLocale {
            "\x20\0\0\0\x22\0\0\0\x24\0\0\0\x28\0\0\0\x2c\0\0\0\x30\0\0\0"
            ",\0.\0\3\3\0\0,\0\0\0.\0\0\0UTF-8\0"sv;
     setenv("LOCPATH", folder.c_str(), 1);
+#if defined(__SANITIZE_ADDRESS__)
+    // The C library leaks the parts of LOCPATH.
+    const __lsan::ScopedDisabler leaks;
+#endif
     locale_ = newlocale(LC_NUMERIC_MASK, "comma", nullptr);
     unsetenv("LOCPATH");
     if (locale_ == nullptr) {

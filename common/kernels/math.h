@@ -56,8 +56,8 @@ struct Format<float> {
   // Exp() is 0 below the first and infinite above the second.
   static constexpr float kExpMin = -104.0f;
   static constexpr float kExpMax = 89.0f;
-  // Tanh() is 1 above half of this value.
-  static constexpr float kTanhMax = 20.0f;
+  // Tanh() is 1 above this value.
+  static constexpr float kTanhMax = 10.0f;
   // Gelu() and Ndtr() are 0 below the negative of this value.
   static constexpr float kGeluMax = 14.4f;
   static constexpr float kLog2E = 0x1.715476p+0f;
@@ -77,7 +77,7 @@ struct Format<double> {
   static constexpr Bits kTwoThirds = 0x3FE5555555555555;
   static constexpr double kExpMin = -746.0;
   static constexpr double kExpMax = 710.0;
-  static constexpr double kTanhMax = 40.0;
+  static constexpr double kTanhMax = 20.0;
   static constexpr double kGeluMax = 38.6;
   static constexpr double kLog2E = 0x1.71547652b82fep+0;
   static constexpr double kLog2High = 0x1.62e42fefa4p-1;
@@ -155,21 +155,18 @@ D2L_HOST_DEVICE inline double LogTail(double f) {
   return Fma(s, Fma(z, q, half_square), -half_square);
 }
 
-// (tanh(x) / x - 1) / x^2 in z = x^2, |x| <= 0.5625.
+// (tanh(g) / g - 1) / g^2 in z = g^2, |g| <= log(2) / 4.
 D2L_HOST_DEVICE inline float TanhTail(float z) {
-  return Polynomial(z, -0x1.555548p-2f, 0x1.110c72p-3f, -0x1.b90948p-5f,
-                    0x1.582fbcp-6f, -0x1.95005ep-8f);
+  return Polynomial(z, -0x1.55554ep-2f, 0x1.110594p-3f, -0x1.afd7f8p-5f);
 }
 D2L_HOST_DEVICE inline double TanhTail(double z) {
-  return Polynomial(z, -0x1.555555555543dp-2, 0x1.11111110fbf94p-3,
-                    -0x1.ba1ba1a875fd5p-5, 0x1.664f44d8bd9bfp-6,
-                    -0x1.226dc51692215p-7, 0x1.d6c31bcedcc42p-9,
-                    -0x1.7cd65ec3cb3c6p-10, 0x1.2ef6459aa43e8p-11,
-                    -0x1.b4b06b0a24c83p-13, 0x1.a01b37028ffafp-15);
+  return Polynomial(z, -0x1.55555555554bbp-2, 0x1.11111110e0507p-3,
+                    -0x1.ba1ba115f3ed2p-5, 0x1.664ec958ae7e7p-6,
+                    -0x1.223c51d8d615fp-7, 0x1.c37d19c7b2da3p-9);
 }
 
-// e^x for kExpMin <= x <= kExpMax; if kNormal, for a normal result only.
-template <bool kNormal = false, typename T>
+// e^x for kExpMin <= x <= kExpMax.
+template <typename T>
 D2L_HOST_DEVICE inline T ExpInRange(T x) {
   using F = Format<T>;
   using Bits = typename F::Bits;
@@ -178,10 +175,6 @@ D2L_HOST_DEVICE inline T ExpInRange(T x) {
   const T n = rounded - F::kRound;
   const T f = Fma(n, -F::kLog2Low, Fma(n, -F::kLog2High, x));
   const T p = Fma(Fma(ExpTail(f), f, T{1}), f, T{1});
-  if constexpr (kNormal) {
-    const Bits biased = ToBits(rounded) - ToBits(F::kRound) + F::kBias;
-    return p * FromBits<T>(biased << F::kMantissaBits);
-  }
   // 2^n in two factors, because n may be outside of the exponent's range; only
   // the second may round, overflow or underflow.
   const Bits biased = ToBits(rounded) - ToBits(F::kRound) + 2 * F::kBias;
@@ -236,13 +229,21 @@ D2L_HOST_DEVICE inline T CopySign(T magnitude, T sign) {
 template <typename T>
 D2L_HOST_DEVICE inline T Tanh(T x) {
   using F = Format<T>;
-  const T a = CopySign(x, T{1});
-  const T z = a * a;
-  const T near_zero = Fma(a * z, TanhTail(z), a);
-  T b = T{2} * a;
-  b = Select(b > F::kTanhMax, F::kTanhMax, b);
-  const T far = T{1} - T{2} / (ExpInRange<true>(b) + T{1});
-  return CopySign(Select(a < T{0.5625}, near_zero, far), x);
+  using Bits = typename F::Bits;
+  T a = CopySign(x, T{1});
+  a = Select(a > F::kTanhMax, F::kTanhMax, a);
+  // a = n log(2) / 2 + g, n the nearest integer.
+  const T rounded = Fma(a, 2 * F::kLog2E, F::kRound);
+  const T n = rounded - F::kRound;
+  const T g = Fma(n, -F::kLog2Low / 2, Fma(n, -F::kLog2High / 2, a));
+  const T z = g * g;
+  const T h = Fma(g * z, TanhTail(z), g);
+  // tanh(n log(2) / 2) is (s - 1) / (s + 1), and the addition theorem has the
+  // rest. Where n is 0 the result is h.
+  const Bits biased = ToBits(rounded) - ToBits(F::kRound) + F::kBias;
+  const T s = FromBits<T>(biased << F::kMantissaBits);  // 2^n
+  const T y = Fma(s + T{1}, h, s - T{1}) / Fma(s - T{1}, h, s + T{1});
+  return CopySign(y, x);
 }
 
 template <typename T>

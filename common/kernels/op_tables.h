@@ -85,9 +85,9 @@ constexpr int PolynomialFlop(int n) { return 2 * (n - 1); }
 inline constexpr int kExpFlop = 3 + 4 + PolynomialFlop(5) + 4 + 2;
 // x = 2^e (1 + f), log(2) e + f, the rest.
 inline constexpr int kLogFlop = 3 + 4 + PolynomialFlop(9) + 2 + 5;
-// Near zero; far from it, by exp, whose scale is one factor.
-inline constexpr int kTanhFlop =
-    2 + PolynomialFlop(5) + 2 + 1 + (kExpFlop - 1) + 3;
+// The exponent 3, what is left of x 4, its tanh 4 and a polynomial, the
+// quotient.
+inline constexpr int kTanhFlop = 3 + 4 + 4 + PolynomialFlop(3) + 7;
 // e^(-x^2/2) to the last place, times the other polynomial, of a quotient.
 inline constexpr int kNormalTailFlop =
     4 + kExpFlop + 3 + 4 + PolynomialFlop(10) + 3;

@@ -27,7 +27,7 @@ def share(cores, count):
 
 
 def pace(cores):
-    """The pace of two virtual devices (PaceForThisMachine in common/lesson/cell/cell.cc)."""
+    """The pace of two virtual devices (PaceForThisMachine in common/lesson/cell)."""
     return 2 + math.ceil(2 * 2 * max(cores // 2, 1) / cores)
 
 

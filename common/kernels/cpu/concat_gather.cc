@@ -72,7 +72,8 @@ void CopyRows(char* out, std::int64_t out_stride, const char* in,
 }
 
 // Copies `rows` rows of pieces of one element, from the first piece on, as many
-// as are alike and end before `last`. Returns how many that were.
+// as are alike and end before `last`. Returns how many that were: none if the
+// elements do not lie at multiples of their size.
 std::int64_t CopyElements(char* out, std::int64_t out_stride,
                           absl::Span<const CatPiece> pieces, std::int64_t last,
                           std::int64_t row, std::int64_t rows) {
@@ -80,6 +81,8 @@ std::int64_t CopyElements(char* out, std::int64_t out_stride,
   constexpr std::int64_t kMostRows = 64;
   const std::int64_t size = pieces[0].bytes;
   if (rows > kMostRows || (size != 1 && size != 4 && size != 8)) return 0;
+  const auto place = reinterpret_cast<std::uintptr_t>(out);
+  if ((place | static_cast<std::uintptr_t>(out_stride)) % size != 0) return 0;
   // Brought side by side, and then transposed.
   alignas(64) char columns[kMostPieces * kMostRows * 8];
   std::int64_t count = 0;
@@ -113,8 +116,7 @@ void CatBlock(const Cat& cat, std::int64_t begin, std::int64_t end,
     std::int64_t at = 0;  // where the piece goes
     for (std::size_t k = 0; k < cat.pieces.size(); ++k) {
       const CatPiece& piece = cat.pieces[k];
-      if (at >= first && piece.bytes > 0 && at % piece.bytes == 0 &&
-          stride % piece.bytes == 0) {
+      if (at >= first && piece.bytes > 0) {
         const std::int64_t count = CopyElements(
             out + at, stride, absl::MakeConstSpan(cat.pieces).subspan(k),
             last - at, row, rows);

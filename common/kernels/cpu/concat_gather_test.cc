@@ -54,7 +54,7 @@ class Output {
   }
 
  private:
-  static constexpr std::size_t kGuards = 67;
+  static constexpr std::size_t kGuards = 72;
   static constexpr unsigned char kPoison = 0xA5;
   Bytes memory_;
 };

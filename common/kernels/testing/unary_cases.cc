@@ -42,7 +42,7 @@ const std::vector<UnaryCase>& UnaryCases() {
       Case<UnaryOp::kSqrt>([](auto x) { return std::sqrt(x); }, /*ulps=*/0,
                            Domain::kPositive, GradientReads::kResult,
                            /*points=*/{0.3, 20}),
-      Case<UnaryOp::kTanh>([](auto x) { return std::tanh(x); }, /*ulps=*/2,
+      Case<UnaryOp::kTanh>([](auto x) { return std::tanh(x); }, /*ulps=*/2.5,
                            Domain::kAll, GradientReads::kResult,
                            /*points=*/{-9, -0.1, 0.2, 2, 30}),
       Case<UnaryOp::kSigmoid>([](auto x) { return 1 / (1 + std::exp(-x)); },

@@ -333,6 +333,10 @@ class Cell {
 // The number of cores that the front end and the virtual devices keep busy.
 int CoresNeeded();
 
+// Why operations on several streams of a device cannot run at the same time,
+// and how it would have more cores; "" if they can. See Cell::NotAsked.
+std::string WhyNoOverlap(Device device);
+
 // A pace at which the virtual devices need less than half of the machine, so
 // that the front end, and other programs, have the rest.
 double PaceForThisMachine();

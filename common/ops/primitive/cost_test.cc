@@ -236,12 +236,12 @@ void CheckIndices(IndexOp op, bool add, Sizes& sizes) {
 
 // ---- Functions, line by line as math.h has them for float.
 
-void CountExp(Counter& c, int factors = 2) {
+void CountExp(Counter& c) {
   c.Flop(2), c.Flop(1);  // rounded, n
   c.Flop(2), c.Flop(2);  // f
   c.Polynomial(5);       // ExpTail
   c.Flop(2), c.Flop(2);  // p
-  c.Flop(factors);       // of the scale
+  c.Flop(2);             // the scale, of two factors
 }
 
 void CountNormalTail(Counter& c) {  // TimesNormalTail
@@ -265,9 +265,9 @@ int FlopOf(kernels::UnaryOp op) {
     c.Flop(2), c.Flop(1), c.Flop(1);  // e * kLog2Low, the tail, the sum
     c.Flop(1);                        // special
   } else if (op == UnaryOp::kTanh) {
-    c.Flop(1);                                         // z
-    c.Flop(1), c.Polynomial(5), c.Flop(2);             // near zero
-    c.Flop(1), CountExp(c, /*factors=*/1), c.Flop(3);  // far
+    c.Flop(2), c.Flop(1), c.Flop(4), c.Flop(1);  // rounded, n, g, z
+    c.Flop(1), c.Polynomial(3), c.Flop(2);       // h
+    c.Flop(2), c.Flop(2), c.Flop(2), c.Flop(1);  // s + 1, s - 1, the quotient
   } else if (op == UnaryOp::kSigmoid) {
     CountExp(c), c.Flop(2), c.Flop(2);
   } else if (op == UnaryOp::kNdtr || op == UnaryOp::kGelu) {

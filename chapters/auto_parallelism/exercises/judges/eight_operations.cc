@@ -47,10 +47,10 @@ std::pair<int, int> MostAndLeast(const std::vector<Device>& have,
                                  const std::vector<Device>& devices) {
   int most = 0, least = static_cast<int>(have.size());
   for (const Device device : devices) {
-    const auto here =
+    const auto products =
         static_cast<int>(std::count(have.begin(), have.end(), device));
-    most = std::max(most, here);
-    least = std::min(least, here);
+    most = std::max(most, products);
+    least = std::min(least, products);
   }
   return {most, least};
 }

@@ -179,13 +179,13 @@ void JudgeAsked(const Judging& judging, const std::string& input,
   }
   std::size_t least = count, most = 0, all = 0;
   for (const Worker& worker : workers) {
-    const auto here = static_cast<std::size_t>(std::count_if(
+    const auto sent_to_it = static_cast<std::size_t>(std::count_if(
         asked.sent.begin(), asked.sent.end(), [&](const Asked::Sent& sent) {
           return sent.device == worker.compute->device();
         }));
-    least = std::min(least, here);
-    most = std::max(most, here);
-    all += here;
+    least = std::min(least, sent_to_it);
+    most = std::max(most, sent_to_it);
+    all += sent_to_it;
   }
   if (most > least + 1 || all < count) {
     judging.Wrong(

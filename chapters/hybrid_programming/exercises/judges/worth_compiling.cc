@@ -103,8 +103,8 @@ void CompareWithMachine(Judging& judging, LargestWidth* answer) {
       "operations are computed per second: compiling pays up to a width of %d.",
       FormatDuration(saved), rate, width));
   if (width < 1 || width > 2048) return;
-  const Times there = measure(width);
-  const double ratio = there.eager / there.compiled;
+  const Times measured = measure(width);
+  const double ratio = measured.eager / measured.compiled;
   judging.Note(
       Say("Measured at that width: eager calls take %.2f times as long (1.10 "
           "predicted).",
@@ -116,8 +116,8 @@ void CompareWithMachine(Judging& judging, LargestWidth* answer) {
           "%s. The rate was measured at a width of 512, and other programs "
           "share the %d cores of this machine.",
           FormatDuration(saved * 10), FormatDuration(saved),
-          FormatDuration(there.compiled),
-          FormatDuration(there.eager - there.compiled), UsableCores()));
+          FormatDuration(measured.compiled),
+          FormatDuration(measured.eager - measured.compiled), UsableCores()));
 }
 
 void JudgeLargestWidth(Judging& judging, LargestWidth* answer) {

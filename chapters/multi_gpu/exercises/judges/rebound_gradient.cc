@@ -22,16 +22,16 @@ using AllReduceBook = void(std::vector<Tensor>& data);
 // the device's own.
 std::string WhichSum(const std::vector<float>& seen,
                      const std::vector<float>& sum,
-                     const std::vector<std::vector<float>>& own) {
+                     const std::vector<std::vector<float>>& gradients) {
   std::vector<float> scaled = seen;
-  for (float& number : scaled) number *= static_cast<float>(own.size());
+  for (float& number : scaled) number *= static_cast<float>(gradients.size());
   if (AllClose(scaled, sum, 1e-4)) {
     return "That is the mean. The book's allreduce adds up, and does not "
            "divide.";
   }
-  for (std::size_t i = 0; i < own.size(); ++i) {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
     std::vector<float> with = seen;
-    for (std::size_t k = 0; k < with.size(); ++k) with[k] += own[i][k];
+    for (std::size_t k = 0; k < with.size(); ++k) with[k] += gradients[i][k];
     if (!AllClose(with, sum, 1e-4)) continue;
     return Say(
         "The gradient of device %d is missing in the sum: go through "
@@ -44,13 +44,13 @@ std::string WhichSum(const std::vector<float>& seen,
 void JudgeOne(const Judging& judging, AllReduceBook* answer, std::size_t ranks,
               std::size_t n, NumberKind kind) {
   const std::string input = Say("%d numbers on each of %d devices", n, ranks);
-  std::vector<std::vector<float>> own;
+  std::vector<std::vector<float>> gradients;
   std::vector<float> sum(n, 0.f);
   std::vector<Tensor> data;
   for (std::size_t i = 0; i < ranks; ++i) {
-    own.push_back(RandomNumbers(n, static_cast<unsigned>(i + 1), kind));
-    for (std::size_t k = 0; k < n; ++k) sum[k] += own[i][k];
-    data.push_back(FromVector(own[i], {static_cast<std::int64_t>(n)},
+    gradients.push_back(RandomNumbers(n, static_cast<unsigned>(i + 1), kind));
+    for (std::size_t k = 0; k < n; ++k) sum[k] += gradients[i][k];
+    data.push_back(FromVector(gradients[i], {static_cast<std::int64_t>(n)},
                               Devices()[i].device));
   }
   const std::vector<Tensor> held = data;  // the same memory
@@ -70,13 +70,13 @@ void JudgeOne(const Judging& judging, AllReduceBook* answer, std::size_t ranks,
   for (std::size_t i = 0; i < ranks; ++i) {
     const std::vector<float> seen = ToVector<float>(held[i]);
     if (AllClose(seen, sum, 1e-4)) continue;
-    std::string look = WhichSum(seen, sum, own);
+    std::string look = WhichSum(seen, sum, gradients);
     if (AllClose(ToVector<float>(data[i]), sum, 1e-4)) {
       look =
           "The sum is in data, but the network holds another handle to the old "
           "memory, and that memory did not change: `data[i] = y` binds the "
           "name to other memory. `+=` and CopyTo write into the old memory.";
-    } else if (AllClose(seen, own[i], 1e-4)) {
+    } else if (AllClose(seen, gradients[i], 1e-4)) {
       look = Say("Device %d still has its own gradient.", i);
     }
     judging.ExpectClose(Say("%s: the gradient of device %d", input, i), seen,
