@@ -308,8 +308,8 @@ std::vector<Repeat> RepeatCosts(const Cell& cell, const Tensor& x,
 void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
   const double t1 = f["t1"].value.median;
   const std::string from =
-      Say("The front end is the bottleneck if t1 is longer than t2. The t2 "
-          "of an addition is %s t1, that of a large product %s.",
+      Say("The front end is the bottleneck if t1 is more than t2. The t2 of "
+          "an addition is %s t1, that of a large product %s.",
           FormatFactor(f["t2"].value.median / t1),
           FormatFactor(f["large products"].value.median / kProducts / t1));
   cell.Claim(
@@ -339,18 +339,12 @@ void T1T2T3(Cell& cell) {
   }
   std::cout << ", N = " << n << "\n";
   const std::string why = Why(f["t1"], f["t2"], f["once"].value.median / n);
-  cell.Claim(
-      "With one wait, the book's formula predicts the time; predicted/"
-      "measured: {}.",
-      Predicts(f["t1 + N t2 + t3"], f["once"]), why);
-  cell.Claim(
-      "With one wait, N max(t1, t2) + t3 predicts the time; predicted/"
-      "measured: {}.",
-      Predicts(f["N max(t1, t2) + t3"], f["once"]), why);
-  cell.Claim(
-      "With a wait each time, the book's formula predicts the time; "
-      "predicted/measured: {}.",
-      Predicts(f["N (t1 + t2 + t3)"], f["each"]), why);
+  cell.Claim("With one wait, the book's formula predicts the time: {} of it.",
+             Predicts(f["t1 + N t2 + t3"], f["once"]), why);
+  cell.Claim("With one wait, N max(t1, t2) + t3 predicts the time: {} of it.",
+             Predicts(f["N max(t1, t2) + t3"], f["once"]), why);
+  cell.Claim("With N waits, the book's formula predicts the time: {} of it.",
+             Predicts(f["N (t1 + t2 + t3)"], f["each"]), why);
   cell.Claim("Waiting each time takes longer than waiting once: {}.",
              Less(f["once"], f["each"], kClearly), why);
   JudgeLanguage(cell, f);

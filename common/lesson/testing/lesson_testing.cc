@@ -165,9 +165,7 @@ const std::vector<Comparison>& Comparisons() {
        }},
       {"t2 is NUMBER t1: the device is slower than the front end",
        [](const Numbers& n, const Json&) { return n[0] >= 1; }},
-      {"The front end is the bottleneck if t1 is longer than t2\\. For "
-       "additions "
-       "that begins at NUMBER this t1",
+      {"The t2 of an addition is NUMBER t1",
        [](const Numbers& n, const Json& cell) {
          const double ratio = MedianOf(cell, "t2 ") / MedianOf(cell, "t1 ");
          return std::abs(n[0] / ratio - 1) < 0.01;
