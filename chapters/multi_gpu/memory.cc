@@ -251,8 +251,7 @@ void Recompute(Cell& cell) {
   cell.Claim(
       "Between the passes fewer activations are kept: {}.",
       Counted(again < 0.7 * kept,
-              Say("%s for the inputs of 4 parts against %s for those of 8 "
-                  "layers",
+              Say("%s for the inputs of 4 parts, %s for those of 8 layers",
                   FormatBytes(again), FormatBytes(kept)),
               FormatFactor(again / kept)));
   cell.Claim("With recomputing, a step takes longer: {}.",

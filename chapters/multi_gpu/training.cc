@@ -235,8 +235,7 @@ void ResNet18(Cell& cell) {
       "ResNet-18 scales better than LeNet: {}.",
       OnSeveral(Less(gains[0], gains[1], 1.2)),
       OneDeviceOr(Say("Two devices make ResNet-18 %s as fast, and LeNet %s. A "
-                      "step of LeNet takes %s on one device; its enqueueing "
-                      "alone takes %s.",
+                      "step of LeNet takes %s, its enqueueing %s.",
                       FormatFactor(gains[1].value.median),
                       FormatFactor(gains[0].value.median), Median(t[0]),
                       Median(t[0].enqueue))));
