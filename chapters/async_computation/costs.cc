@@ -339,11 +339,11 @@ void T1T2T3(Cell& cell) {
   }
   std::cout << ", N = " << n << "\n";
   const std::string why = Why(f["t1"], f["t2"], f["once"].value.median / n);
-  cell.Claim("With one wait, the book's formula predicts the time: {} of it.",
+  cell.Claim("With one wait, the book's formula predicts the time; ratio: {}.",
              Predicts(f["t1 + N t2 + t3"], f["once"]), why);
-  cell.Claim("With one wait, N max(t1, t2) + t3 predicts the time: {} of it.",
+  cell.Claim("With one wait, N max(t1, t2) + t3 predicts the time; ratio: {}.",
              Predicts(f["N max(t1, t2) + t3"], f["once"]), why);
-  cell.Claim("With N waits, the book's formula predicts the time: {} of it.",
+  cell.Claim("With N waits, the book's formula predicts the time; ratio: {}.",
              Predicts(f["N (t1 + t2 + t3)"], f["each"]), why);
   cell.Claim("Waiting each time takes longer than waiting once: {}.",
              Less(f["once"], f["each"], kClearly), why);
