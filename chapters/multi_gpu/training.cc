@@ -197,30 +197,32 @@ void ResNet18(Cell& cell) {
   cell.PaceDevices();
   const std::vector<Device> devices = AtMostTwo();
   const int each = cell.BySize(2, 8, 256);
-  std::vector<Alternative> steps;
+  std::vector<std::vector<Alternative>> networks;
   std::int64_t parameters = 0;
   for (const std::string name : {"LeNet", "ResNet-18"}) {
+    std::vector<Alternative>& steps = networks.emplace_back();
     for (const auto& used : {std::vector<Device>{devices[0]}, devices}) {
       const auto net = std::make_shared<DataParallel>(
           name == "LeNet" ? nn::LeNet(TryGpu()) : nn::ResNet18(10, 1, TryGpu()),
           NumbersOf(used));
       parameters = nn::NumParameters(*net);
-      const Phrase devices_of = steps.size() % 2 == 0 ? "one" : "two";
+      const Phrase devices_of = steps.empty() ? "one" : "two";
       steps.push_back({Worded("%s, %s", Phrase(name), devices_of), used,
                        Stepper(net, each)});
     }
   }
   cell.Check(parameters == 11'175'818, "ResNet-18's parameters");
   cell.LinkDevices(4 * parameters,
-                   cell.RoughSeconds(devices[0], steps[2].work) / 4);
-  const Timings t = cell.TimeInterleaved(steps);
-  cell.PrintTimes(t);
+                   cell.RoughSeconds(devices[0], networks[1][0].work) / 4);
+  std::vector<Timings> t;
   std::vector<Figure> gains;
-  for (const int i : {0, 2}) {
-    gains.push_back(cell.Report(PerRepeat(
-        Worded("%s and two, gain", t[i].completion.label), "x", t[i].completion,
-        t[i + 1].completion,
-        [&](double one, double two) { return devices.size() * one / two; })));
+  for (const std::vector<Alternative>& steps : networks) {
+    t.push_back(cell.TimeInterleaved(steps));
+    cell.PrintTimes(t.back());
+    const Figure &one = t.back()[0].completion, &two = t.back()[1].completion;
+    gains.push_back(cell.Report(
+        PerRepeat(Worded("%s and two, gain", one.label), "x", one, two,
+                  [&](double a, double b) { return devices.size() * a / b; })));
     std::cout << "  " << gains.back().label.shown << ": "
               << FormatFactor(gains.back().value.median) << "\n";
   }
@@ -229,16 +231,16 @@ void ResNet18(Cell& cell) {
       OnSeveral(Above(gains[1], 1.5)),
       OneDeviceOr(Say("A step adds up %s of gradients, with %d samples for "
                       "each device. It takes %s on two devices and %s on one.",
-                      FormatBytes(4 * parameters), each, Median(t[3]),
-                      Median(t[2]))));
+                      FormatBytes(4 * parameters), each, Median(t[1][1]),
+                      Median(t[1][0]))));
   cell.Claim(
       "ResNet-18 scales better than LeNet: {}.",
       OnSeveral(Less(gains[0], gains[1], 1.2)),
       OneDeviceOr(Say("Two devices make ResNet-18 %s as fast, and LeNet %s. A "
                       "step of LeNet takes %s, its enqueueing %s.",
                       FormatFactor(gains[1].value.median),
-                      FormatFactor(gains[0].value.median), Median(t[0]),
-                      Median(t[0].enqueue))));
+                      FormatFactor(gains[0].value.median), Median(t[0][0]),
+                      Median(t[0][0].enqueue))));
 }
 
 // %% d2l/forgotten-allreduce, measured

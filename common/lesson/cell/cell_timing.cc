@@ -49,9 +49,9 @@ constexpr double kHopelessSeconds = 0.4;
 // A thread that has slept gets a core at once, and keeps it for a time slice:
 // beside other programs this rest makes most short repeats undisturbed.
 constexpr std::chrono::milliseconds kRest(3);
-// After the rest the caches hold other programs' data: work that takes no
-// longer than this runs once before the repeat that is timed.
-constexpr double kShortRepeat = 0.5e-3;
+// After the rest the caches hold other programs' data: where computing takes no
+// longer than this, the work runs once before each repeat that is timed.
+constexpr double kShortRepeat = 1e-3;
 // The shortest time that shows the load of other programs.
 constexpr double kShortestWatch = 0.15;
 // A device at a pace may end so much later than on its own clock.
@@ -222,13 +222,13 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
   // On a quiet machine a thread waits for others of this program, and that is a
   // part of what is measured. A device at a pace must not be late there either.
   const bool choose = beside_others || timing_.has_value();
-  bool all_short = false;
+  bool any_short = false;
   const auto measure = [&](std::size_t i) {
     Samples& samples = all[i];
     idle();
     if (beside_others) {
       std::this_thread::sleep_for(kRest);
-      if (all_short) {
+      if (any_short) {
         alternatives[i].work();
         WaitFor(alternatives[i]);
       }
@@ -252,8 +252,10 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
     if (i >= kMinRepeats && timer.Seconds() >= enough) break;
     for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);
     if (i == 0) {
-      all_short = std::all_of(all.begin(), all.end(), [](const Samples& s) {
-        return s.completion[0].seconds < kShortRepeat;
+      // At a pace only a part of the time is spent computing.
+      const double brief = kShortRepeat * std::max(1.0, VirtualPace());
+      any_short = std::any_of(all.begin(), all.end(), [&](const Samples& s) {
+        return s.completion[0].seconds < brief;
       });
     }
   }

@@ -44,7 +44,8 @@ using Json = nlohmann::json;
 // The readable amount of a cell's code and of its output.
 constexpr int kMaxCodeLines = 55;
 constexpr int kMaxTaughtLines = 40;
-constexpr int kMaxPrintedLines = 50;
+// Of them a verdict and its reason take five more where nothing is decided.
+constexpr int kMaxPrintedLines = 55;
 
 constexpr std::size_t kColumns = 80;
 
