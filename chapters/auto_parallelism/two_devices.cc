@@ -70,8 +70,8 @@ Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
   const Figure possible =
       PerRepeat("", "s", one_by_one.completion, in_turn.completion, minus);
   Figure share =
-      PerRepeat("the notebook's order, lost of the possible gain", "%", due,
-                possible, [](double x, double y) {
+      PerRepeat("part of the possible gain that the notebook's order lost", "%",
+                due, possible, [](double x, double y) {
                   if (y <= 0) return 0.0;
                   return std::clamp(std::round(100 * x / y), 0.0, 100.0);
                 });

@@ -270,7 +270,8 @@ D2L_CELL("d2l/networks", Networks);
 // array, of each algorithm, and of MPI_Allreduce.
 static std::vector<Figure> TwoProcesses(Cell& cell,
                                         const std::vector<double>& returned) {
-  std::vector<TimedRepeats> timed = {{"star of an eighth, two processes", {}}};
+  std::vector<TimedRepeats> timed = {
+      {"star, an eighth of the array, two processes", {}}};
   for (const AllReduceAlgorithm algorithm : kShown) {
     timed.push_back(
         {Worded("%s, two processes", Phrase(AllReduceAlgorithmName(algorithm))),

@@ -132,8 +132,8 @@ void KernelLadder(Cell& cell) {
              Say("All in all they move %s, neighbours of one row %s.", bytes[0],
                  bytes[1]));
   cell.Claim(
-      "Tiles in registers do more operations for each byte than threads that "
-      "read for themselves: {}.",
+      "Threads with tiles in registers do more operations for each byte than "
+      "threads that read for themselves: {}.",
       Both(Less(rates[1], rates[3], kClearly),
            Less(rates[2], rates[3], kClearly),
            Say("than tiles in shared memory alone")),

@@ -137,7 +137,7 @@ void Processes::SetDuring(const std::string& where) {
   if (rank() > 1) return;  // the second prints it if the first is gone
   SetStopText(absl::StrCat(
       "\n",
-      Say("%s: asked to stop in %s. Unless it says that it has saved there:",
+      Say("%s: asked to stop in %s. If no line says that it has saved there:",
           Name(), where),
       "\n", how_to_go_on_));
 }

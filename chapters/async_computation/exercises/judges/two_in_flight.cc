@@ -66,7 +66,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps,
         {input, "one step in flight: the program waited for each",
          "two in flight",
          "While the front end waits for a step and enqueues the next, the "
-         "device is idle. Wait for the step before the last."});
+         "device is idle. Wait for the step before that."});
   }
   if (most > 2 && most_before_slow <= 2) {
     judging.Wrong({input, Say("%d steps in flight", most), "2 at most",
