@@ -328,7 +328,7 @@ void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
 // JudgeChains stands above this cell.
 void FusedChain(Cell& cell) {
   const Device device = FusingDevice();
-  const std::int64_t n = cell.BySize(4'000'000, 10'000'000, 50'000'000);
+  const std::int64_t n = cell.BySize(1'000'000, 10'000'000, 50'000'000);
   const std::vector<Tensor> in = {Randn({n}, device), Randn({n}, device)};
   std::cout << Say("  operations  one by one      strips   generated\n");
   std::map<int, std::vector<Figure>> figures;  // by length
