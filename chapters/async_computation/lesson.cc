@@ -150,7 +150,7 @@ void TwoBranches(const Tensor& a, const Tensor& w) {
   Item(Mean(MatMul(left * right, w)));
 }
 
-// Two chains of products. c may run beside b if its stream is another, and if
+// Two series of products. c may run beside b if its stream is another, and if
 // it need not wait for b.
 void BThenC(const Tensor& a, Stream& stream_of_c, bool depends) {
   for (int i = 0; i < 150; ++i) MatMul(a, a);  // b
@@ -183,7 +183,7 @@ Tensor ShowPrograms(Cell& cell, const Tensor& a) {
 std::string WhyNotBeside(const Timing& one, const Timing& beside) {
   if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
   const std::string times =
-      Say("Independent chains take %s on one stream and %s on two; enqueueing "
+      Say("Independent series take %s on one stream and %s on two; enqueueing "
           "them takes %s.",
           FormatMedian(one.completion.value, "s"),
           FormatMedian(beside.completion.value, "s"),
@@ -223,10 +223,10 @@ void In5(Cell& cell) {
              Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
   const std::string one_core = WhyNoOverlap(device);
   if (!one_core.empty()) return cell.NotAsked(1, one_core);
-  cell.Claim("Two chains take longer if the second depends on the first: {}.",
+  cell.Claim("Two series take longer if the second depends on the first: {}.",
              Given(Faster(t["c beside b"], t["b, c on one stream"], kClearly),
                    Faster(t["c beside b"], t["c depends on b"], kClearly),
-                   "independent chains gain"),
+                   "independent series gain"),
              WhyNotBeside(t["b, c on one stream"], t["c beside b"]));
 }
 // %%

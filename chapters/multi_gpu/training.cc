@@ -183,6 +183,17 @@ void C2(Cell& cell) {
       judge(plain, false), Say("After %d epochs.", epochs));
 }
 
+// How many times as many samples a second the devices do as one of them.
+Figure ReportGain(Cell& cell, const Timings& t, std::size_t devices) {
+  const Figure gain = cell.Report(
+      PerRepeat(Worded("%s and two, gain", t[0].completion.label), "x",
+                t[0].completion, t[1].completion,
+                [&](double one, double two) { return devices * one / two; }));
+  std::cout << "  " << gain.label.shown << ": "
+            << FormatFactor(gain.value.median) << "\n";
+  return gain;
+}
+
 // %% d2l/resnet18
 std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
                               std::int64_t each) {
@@ -193,6 +204,7 @@ std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
   return [=] { net->Step(x, y, {/*lr=*/1e-4}); };
 }
 // %% d2l/resnet18, measured
+// ReportGain stands above this cell.
 void ResNet18(Cell& cell) {
   cell.PaceDevices();
   const std::vector<Device> devices = AtMostTwo();
@@ -219,12 +231,7 @@ void ResNet18(Cell& cell) {
   for (const std::vector<Alternative>& steps : networks) {
     t.push_back(cell.TimeInterleaved(steps));
     cell.PrintTimes(t.back());
-    const Figure &one = t.back()[0].completion, &two = t.back()[1].completion;
-    gains.push_back(cell.Report(
-        PerRepeat(Worded("%s and two, gain", one.label), "x", one, two,
-                  [&](double a, double b) { return devices.size() * a / b; })));
-    std::cout << "  " << gains.back().label.shown << ": "
-              << FormatFactor(gains.back().value.median) << "\n";
+    gains.push_back(ReportGain(cell, t.back(), devices.size()));
   }
   cell.Claim(
       "With ResNet-18, two devices do more samples a second: {}.",
