@@ -9,6 +9,7 @@ lesson's cells in C++. They run in a checkout, with Bazel, or beside a pack for 
 (tests/run_on_gpu_host.sh), without it.
 """
 import argparse
+import base64
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import course_texts  # noqa: E402
+import picture  # noqa: E402
 
 LANGUAGES = ("en", "zh")
 
@@ -113,8 +115,15 @@ WORDS = {
 }
 
 
+def drawn(match):
+    """A picture of characters, which browsers' Chinese fonts would tear apart, as an image."""
+    svg = base64.b64encode(picture.draw(match[1]).encode()).decode()
+    return f"![](data:image/svg+xml;base64,{svg})"
+
+
 def markdown(text):
-    return {"cell_type": "markdown", "metadata": {}, "source": text}
+    return {"cell_type": "markdown", "metadata": {},
+            "source": re.sub(r"(?ms)^```picture\n(.*?)\n```$", drawn, text)}
 
 
 def code(text, **metadata):

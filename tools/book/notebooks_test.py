@@ -32,13 +32,14 @@ class Notebooks(unittest.TestCase):
                 self.assertEqual(runs, [f'run("{key}")' for key in ids])
                 ast.parse(sources(book, "code")[0])
 
-    def test_each_language_shows_the_python_of_the_course(self):
+    def test_each_language_shows_the_course_s_python_and_the_pictures(self):
         for name in notebooks.course_texts.chapters(ROOT):
-            counts = [sum(text.count("```python") for text in sources(
-                notebooks.notebook(ROOT, name, lang), "markdown"))
-                      for lang in notebooks.LANGUAGES]
-            self.assertGreater(counts[0], 0)
-            self.assertEqual(counts[0], counts[1])
+            both = ["\n".join(sources(notebooks.notebook(ROOT, name, lang), "markdown"))
+                    for lang in notebooks.LANGUAGES]
+            for shown in "```python", "![](data:image/svg+xml;base64,":
+                self.assertGreater(both[0].count(shown), 0)
+                self.assertEqual(both[0].count(shown), both[1].count(shown))
+            self.assertNotIn("```picture", both[0] + both[1])
 
     def test_a_folder_with_notebooks_stays_as_it_is(self):
         program = [sys.executable, os.path.join(FOLDER, "notebooks.py")]
