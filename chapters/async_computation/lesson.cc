@@ -381,14 +381,14 @@ std::vector<Reader> Readers() {
           {"A branch", [](const Tensor& s) { return Item(s) > 0 ? 1 : -1; }}};
 }
 
-// The front end waits for every value,
+// The front end waits for every value.
 double ReadEach(const Tensor& x, int reads) {
   double sum = 0;
   for (int i = 0; i < reads; ++i) sum += Item(x * (i % 10));
   return sum;
 }
 
-// and for their sum alone.
+// The front end waits once, for the sum.
 double SumOnTheDevice(const Tensor& x, int reads) {
   Tensor sum = Zeros({}, x.device());
   for (int i = 0; i < reads; ++i) sum += x * (i % 10);

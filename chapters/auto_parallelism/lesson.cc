@@ -86,7 +86,8 @@ void In3(Cell& cell) {
 D2L_CELL("000/In3", In3);
 
 // %% 000/In6
-// A clock that is read now shows the time of `working` only if it is done.
+// After the wait for `waited_for`: how many operations of `working` are still
+// queued, whose time a clock would not show.
 std::int64_t LeftAfterWaitingFor(Device waited_for, Device working) {
   Synchronize(waited_for);
   return CurrentStream(working).QueuedOperations();
@@ -261,8 +262,8 @@ void PrintSureFrom(const std::vector<SweepPoint>& sweep) {
 }
 
 // %% d2l/size-sweep, measured
-// Enough products for ten milliseconds or so on a core, for one at the smallest
-// size, unless a queue has no room for them.
+// Enough products to keep a core busy for some 10 ms (1 ms with small sizes),
+// but no more than a queue has room for.
 int ProductsOf(const Cell& cell, int n) {
   const double most = cell.BySize(200, 2000, 2000);
   return static_cast<int>(std::clamp(5e5 * most / n / n / n, 2.0, most));

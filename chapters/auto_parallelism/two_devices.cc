@@ -134,8 +134,8 @@ void PrintPrediction(const Timings& t, int products, std::int64_t queued) {
   const double gain =
       t[0].completion.value.median / t[1].completion.value.median;
   std::cout << Wrap(
-      Say("With %d products queued, the notebook's order can reach %s; it has "
-          "%s.",
+      Say("With %d products queued, the notebook's order can be %s as fast as "
+          "one device after the other; it is %s.",
           queued, FormatFactor(all / (all - static_cast<double>(queued))),
           FormatFactor(gain)),
       "  ");

@@ -132,7 +132,7 @@ static double TrainEpoch(DataParallel& net, DataLoader& loader, double lr) {
 }
 // %%
 
-// Trains LeNet from N(0, 0.01), and reports each epoch. Returns the accuracy.
+// Trains LeNet from N(0, 0.01²), and reports each epoch. Returns the accuracy.
 static double TrainFromSmall(Cell& cell, bool normalized, std::size_t epochs) {
   const std::vector<Device> devices = AtMostTwo();  // num_gpus
   const Dataset training = TrainingImages(cell), test = TestImages();
@@ -175,7 +175,7 @@ void C2(Cell& cell) {
   const double plain = TrainFromSmall(cell, false, epochs);
   cell.Claim(
       "With batch normalization, LeNet learns although its initial weights are "
-      "N(0, 0.01), up to an accuracy of: {}.",
+      "N(0, 0.01²), up to an accuracy of: {}.",
       judge(normalized, true), Say("After %d epochs.", epochs));
   cell.Claim(
       "Without batch normalization, LeNet stays at chance with these initial "

@@ -11,7 +11,8 @@ namespace d2l::multi_gpu {
 namespace {
 
 // %% d2l/lenet-scratch, d2l/forgotten-allreduce
-// Uniform, of the variance that keeps sums over `fan_in` inputs of size 1.
+// Uniform, with such a variance that a sum over `fan_in` inputs of about 1 is
+// about 1, too.
 Tensor Weight(const Shape& shape, std::int64_t fan_in, Device device) {
   return (Rand(shape, device) * 2 - 1) *
          std::sqrt(3.0 / static_cast<double>(fan_in));

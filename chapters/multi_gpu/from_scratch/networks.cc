@@ -45,8 +45,8 @@ CollectiveSchedule Servers(int workers, int servers) {
 }
 // %% d2l/networks
 // Ranks that are `stride` apart, `size` of them, add up what the others have,
-// or copy it. Part p of the n is added up by rank p in the end; on the way
-// there its group's member at the same place has it.
+// or copy it. In the end rank p has the sum of part p; before that, in each
+// group, the member at rank p's place has its group's sum of part p.
 void Exchange(int n, int stride, int size, int step, MoveOp op, Visitor visit) {
   for (int i = 1; i < size; ++i) {
     for (int to = 0; to < n; ++to) {

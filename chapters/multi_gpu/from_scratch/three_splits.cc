@@ -28,7 +28,7 @@ Tensor Forward(Tensor x, const SplitNet& net) {
   return x;
 }
 
-// Gradients that are each in one part. SplitNet, SplitGradients and Step:
+// As SplitGradients, with all of a gradient in one part. The types and Step:
 // chapters/multi_gpu/from_scratch/three_splits.h
 SplitGradients Whole(const std::vector<Tensor>& gradients) {
   SplitGradients parts;

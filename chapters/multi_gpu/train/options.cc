@@ -35,7 +35,7 @@ ABSL_FLAG(std::string, net, "lenet",
           "and --lr=0.1.\n"
           "Example: --net=linear");
 ABSL_FLAG(std::string, init, "xavier",
-          "Its first weights: xavier, or book: N(0, 0.01), with which LeNet "
+          "Its first weights: xavier, or book: N(0, 0.01²), with which LeNet "
           "and --lr=0.2 stay at chance for about 970 steps; xavier leaves it "
           "in about 35.\n"
           "Example: --init=book");

@@ -336,7 +336,7 @@ void NoteChance(const Training& t) {
       std::max(last.training_accuracy, last.test_accuracy) < 1.5 / kClasses) {
     std::cout << Wrap(
         Say("Still at chance after %d steps: try another --lr, or "
-            "--init=xavier. The book's N(0, 0.01) keeps LeNet there for about "
+            "--init=xavier. The book's N(0, 0.01²) keeps LeNet there for about "
             "970 steps at --lr=0.2, xavier for 35.",
             steps));
   }

@@ -275,7 +275,7 @@ TEST_F(TrainTest, SaysThatItIsStillAtChance) {
   EXPECT_EQ(r.exit_code, 0);
   EXPECT_THAT(Unwrapped(r.output),
               HasSubstr("Still at chance after 38 steps: try another --lr, or "
-                        "--init=xavier. The book's N(0, 0.01)"));
+                        "--init=xavier. The book's N(0, 0.01²)"));
   EXPECT_EQ(r.output.find("Still"), r.output.rfind("Still"));
 }
 
