@@ -447,6 +447,13 @@ std::vector<Case> OtherFunctions() {
          AxpbyInPlace(y, 3, x[1], 0.5);
          return y * x[1];
        }},
+      {"axpby of lists",
+       {{3}, {3}},
+       [](const Values& x) {
+         const Tensor y = x[0] * 2, z = x[1] * 3;
+         AxpbyInPlace({y, z}, 3, {x[1], x[0]}, 0.5);
+         return y * z;
+       }},
       // In place, on values of the tape's own.
       {"in place",
        {{3}, {3}},

@@ -40,7 +40,8 @@
   DO(BatchNormArgs)             \
   DO(CrossEntropyArgs)          \
   DO(IndexAddArgs)              \
-  DO(AxpbyArgs)
+  DO(AxpbyArgs)                 \
+  DO(AxpbyListArgs)
 
 namespace d2l {
 class CpuStream;

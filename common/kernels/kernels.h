@@ -372,6 +372,20 @@ struct AxpbyArgs {
   const void* x;
 };
 
+// The same for each of several arrays. Apart from its own x, no out overlaps
+// another operand.
+struct AxpbyPart {
+  std::int64_t numel;
+  void* out;
+  const void* x;
+};
+
+struct AxpbyListArgs {
+  DType dtype;
+  double alpha, beta;
+  absl::Span<const AxpbyPart> parts;  // copied
+};
+
 }  // namespace d2l::kernels
 
 #endif  // D2L_COMMON_KERNELS_KERNELS_H_

@@ -653,6 +653,43 @@ TEST_P(NnKernelsTest, Axpby) {
   });
 }
 
+// More arrays than a launch takes, at any address.
+TEST_P(NnKernelsTest, AxpbyOfLists) {
+  ForBoth([this](auto zero) {
+    using T = decltype(zero);
+    for (const std::size_t count : {0, 2, 96, 97, 193}) {
+      for (const double beta : {0.0, -0.7}) {
+        std::vector<Array<T>> x, out;
+        std::vector<Doubles> expected;
+        std::vector<AxpbyPart> parts;
+        for (std::size_t i = 0; i < count; ++i) {
+          const std::int64_t n = i == 5 ? 3001 : i * 7 % 23;
+          const std::int64_t from = std::min<std::int64_t>(i % 3, n);
+          const Doubles xs = Random<T>(n), ys = Random<T>(n);
+          x.emplace_back(stream(), xs);
+          out.emplace_back(stream(), ys);
+          parts.push_back({n - from, out.back().data() + from,
+                           x.back().data() + (i % 4 == 3 ? 0 : from)});
+          expected.push_back(ys);
+          for (std::int64_t e = from; e < n; ++e) {
+            const T scaled = static_cast<T>(0.3) *
+                             static_cast<T>(xs[i % 4 == 3 ? e - from : e]);
+            expected[i][e] = beta == 0 ? scaled
+                                       : scaled + static_cast<T>(beta) *
+                                                      static_cast<T>(ys[e]);
+          }
+        }
+        Enqueue(stream(), label_,
+                AxpbyListArgs{DTypeOf<T>::value, 0.3, beta, parts});
+        parts.clear();
+        for (std::size_t i = 0; i < count; ++i) {
+          ASSERT_EQ(out[i].Read(), expected[i]) << i << " of " << count;
+        }
+      }
+    }
+  });
+}
+
 // ---- Random numbers.
 
 // Element i of a draw, by philox.h. Word: which one or two of a block make it.

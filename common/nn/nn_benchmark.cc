@@ -1,12 +1,14 @@
 // The time that Hybridize saves, by a network's width: layers (n, n/2, n/4, 2)
-// for one sample, beside their products alone. Also 100 MB of parameters, to a
-// file and back: in /dev/shm, where fsync costs nothing, and in $TMPDIR.
+// for one sample, beside their products alone. Also a step of SGD, on all
+// parameters at once and one by one; and 100 MB of parameters, to a file and
+// back: in /dev/shm, where fsync costs nothing, and in $TMPDIR.
 //
 //   bazel run -c opt //common/nn:nn_benchmark
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +23,7 @@
 #include "common/graph/ir.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
+#include "common/nn/sgd.h"
 #include "common/nn/state_dict.h"
 #include "common/ops/ops.h"
 
@@ -89,6 +92,42 @@ void BM_Hybrid(benchmark::State& state) {
   state.counters["hybrid_products_us"] = Median(hybrid_products_us);
 }
 BENCHMARK(BM_Hybrid)->Arg(8)->Arg(128)->Arg(512)->UseRealTime();
+
+// A step of SGD with momentum on that many parameters of 64 numbers each; then
+// the same one by one.
+void BM_SgdStep(benchmark::State& state) {
+  std::vector<Tensor> parameters, gradients;
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    parameters.push_back(Ones({64}));
+    gradients.push_back(Ones({64}));
+  }
+  const SGDOptions options = {/*lr=*/1e-6, /*momentum=*/0.9};
+  SGD all(parameters, options);
+  all.Step(gradients);
+  const std::vector<Tensor>& v = all.momentum_buffers();
+  constexpr int kSteps = 100;
+  std::vector<double> all_us, each_us;
+  const auto time = [&](auto&& step, std::vector<double>& times) {
+    const Timer timer;
+    for (int i = 0; i < kSteps; ++i) step();
+    Synchronize(Device());
+    times.push_back(1e6 * timer.Seconds() / kSteps);
+  };
+  for (auto _ : state) {
+    time([&] { all.Step(gradients); }, all_us);
+    time(
+        [&] {
+          for (std::size_t i = 0; i < v.size(); ++i) {
+            AxpbyInPlace(v[i], 1, gradients[i], options.momentum);
+            AxpbyInPlace(parameters[i], -options.lr, v[i], 1);
+          }
+        },
+        each_us);
+  }
+  state.counters["all_us"] = Median(all_us);
+  state.counters["each_us"] = Median(each_us);
+}
+BENCHMARK(BM_SgdStep)->Arg(1)->Arg(4)->Arg(10)->Arg(76)->UseRealTime();
 
 // The argument says whether the file is in memory, without an fsync.
 std::string StateDictPath(const benchmark::State& state) {

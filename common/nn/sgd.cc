@@ -1,5 +1,6 @@
 #include "common/nn/sgd.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -49,25 +50,29 @@ void SGD::Step(absl::Span<const Tensor> gradients, SourceLocation at) {
         g.Describe(), parameter.Describe(), at.ToString()));
   }
   const NoGradGuard guard;
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const Tensor& parameter = parameters_[i];
-    const Tensor& g = gradients[i];
-    if (options_.momentum == 0) {
-      AxpbyInPlace(parameter, -options_.lr, g,
-                   1 - options_.lr * options_.weight_decay, at);
-      continue;
-    }
+  if (options_.momentum == 0) {
+    AxpbyInPlace(parameters_, -options_.lr, gradients,
+                 1 - options_.lr * options_.weight_decay, at);
+    return;
+  }
+  const bool first =
+      std::any_of(momentum_buffers_.begin(), momentum_buffers_.end(),
+                  [](const Tensor& v) { return !v.defined(); });
+  for (std::size_t i = 0; i < gradients.size() && first; ++i) {
     Tensor& v = momentum_buffers_[i];
     if (v.defined()) {
-      AxpbyInPlace(v, 1, g, options_.momentum, at);
+      AxpbyInPlace(v, 1, gradients[i], options_.momentum, at);
     } else {
-      v = Clone(g, at);
+      v = Clone(gradients[i], at);
     }
-    if (options_.weight_decay != 0) {
-      AxpbyInPlace(v, options_.weight_decay, parameter, 1, at);
-    }
-    AxpbyInPlace(parameter, -options_.lr, v, 1, at);
   }
+  if (!first) {
+    AxpbyInPlace(momentum_buffers_, 1, gradients, options_.momentum, at);
+  }
+  if (options_.weight_decay != 0) {
+    AxpbyInPlace(momentum_buffers_, options_.weight_decay, parameters_, 1, at);
+  }
+  AxpbyInPlace(parameters_, -options_.lr, momentum_buffers_, 1, at);
 }
 
 }  // namespace d2l::nn

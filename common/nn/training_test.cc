@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -136,6 +139,94 @@ TEST_P(TrainingTest, SgdIsTheSlowOne) {
     }
     EXPECT_TRUE(IsNear(p, {3, 5}, DType::kFloat64, expected, errors));
   }
+}
+
+// Of more parameters than one launch takes, some strided, on two devices.
+template <typename T>
+void CheckBitsOfSgd(Device device, const SGDOptions& options) {
+  constexpr DType kDType = DTypeOf<T>::value;
+  const double special[] = {INFINITY, NAN, 1e38, 1e-44, -0.0};
+  const auto as_t = [](const std::vector<double>& values) {
+    return std::vector<T>(values.begin(), values.end());
+  };
+  std::vector<Tensor> parameters;
+  std::vector<std::vector<T>> p, v(103);
+  for (std::int64_t i = 0; i < 103; ++i) {
+    const Shape shape = i == 9 ? Shape{333, 101} : Shape{i * i % 11, i % 7};
+    parameters.push_back(RandomTensor(
+        shape, i % 20 == 19 ? OtherDevice(device) : device, kDType,
+        i % 10 == 8 ? Placement::kTransposed : Placement::kContiguous));
+    p.push_back(as_t(ValuesOf(parameters.back())));
+  }
+  SGD sgd(parameters, options);
+  const T lr = static_cast<T>(-options.lr);
+  const T momentum = static_cast<T>(options.momentum);
+  const T decay = static_cast<T>(options.weight_decay);
+  const T kept = static_cast<T>(1 - options.lr * options.weight_decay);
+  for (int step = 0; step < 3; ++step) {
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const Tensor& x = parameters[i];
+      std::vector<double> values = RandomValues(x.numel(), kDType);
+      if (i % 5 == 1 && !values.empty()) values[0] = special[i / 5 % 5];
+      gradients.push_back(
+          Place(values, x.shape(), x.device(), kDType,
+                i % 4 == 2 ? Placement::kTransposed : Placement::kOffset));
+      const std::vector<T> g = as_t(ValuesOf(gradients[i]));
+      v[i].resize(g.size());
+      for (std::size_t e = 0; e < g.size(); ++e) {
+        if (options.momentum == 0) {
+          p[i][e] = lr * g[e] + kept * p[i][e];
+          continue;
+        }
+        v[i][e] = step == 0 ? g[e] : g[e] + momentum * v[i][e];
+        if (decay != 0) v[i][e] = decay * p[i][e] + v[i][e];
+        p[i][e] = lr * v[i][e] + p[i][e];
+      }
+    }
+    sgd.Step(gradients);
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::vector<T> got = ToVector<T>(parameters[i]);
+    for (std::size_t e = 0; e < got.size(); ++e) {
+      ASSERT_TRUE((std::isnan(got[e]) && std::isnan(p[i][e])) ||
+                  std::memcmp(&got[e], &p[i][e], sizeof(T)) == 0)
+          << "element " << e << " of parameter " << i << ": " << got[e]
+          << ", not " << p[i][e];
+    }
+  }
+}
+
+TEST_P(TrainingTest, SgdHasTheBitsOfALoop) {
+  for (const SGDOptions& options : std::vector<SGDOptions>{
+           {0.1}, {0.1, 0.9}, {0.2, 0, 0.03}, {0.3, 0.8, 0.05}}) {
+    CheckBitsOfSgd<float>(device(), options);
+    CheckBitsOfSgd<double>(device(), options);
+  }
+}
+
+TEST_P(TrainingTest, SgdUpdatesAllParametersAtOnce) {
+  class Numbers : public OpListener {
+   public:
+    void OnOp(const OpRecord& record) override {
+      if (record.stream != nullptr) numbers.insert(record.number);
+    }
+    std::set<std::uint64_t> numbers;
+  };
+  const std::vector<Tensor> p = {Ones({2}, device()), Ones({3}, device()),
+                                 Ones({4}, device())};
+  SGD sgd(p, {0.1, 0.9, 0.01});
+  sgd.Step(p);
+  const std::vector<Tensor> g = {Ones({2}, device()), Ones({3}, device()),
+                                 Ones({4}, device())};
+  Numbers seen;
+  const ScopedOpListener listen(&seen);
+  sgd.Step(g);
+  EXPECT_EQ(seen.numbers.size(), 3u);  // v, its weight decay, p
+  sgd.options() = {0.1};
+  seen.numbers.clear();
+  sgd.Step(g);
+  EXPECT_EQ(seen.numbers.size(), 1u);
 }
 
 TEST_P(TrainingTest, SgdRefusesGradientsThatAreNotLikeTheParameters) {

@@ -1,8 +1,11 @@
 #include "common/ops/elementwise.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "common/ops/copy.h"
 #include "common/ops/primitive/launch.h"
@@ -161,6 +164,16 @@ ValueSpec AxpbyPrimitive::Infer(Inputs inputs) const {
 }
 
 std::uint64_t AxpbyPrimitive::Launch(const LaunchContext& ctx) const {
+  if (ctx.inputs.size() > 2) {  // of ApplyEachInPlace
+    std::vector<kernels::AxpbyPart> parts;
+    parts.reserve(ctx.inputs.size() / 2);
+    for (std::size_t i = 0; i < ctx.inputs.size(); i += 2) {
+      const Tensor& y = *ctx.inputs[i];
+      parts.push_back({y.numel(), y.data(), ctx.inputs[i + 1]->data()});
+    }
+    return Enqueue(
+        ctx, kernels::AxpbyListArgs{ctx.output.dtype(), alpha, beta, parts});
+  }
   CopyUnlessSame(ctx);
   return Enqueue(
       ctx, kernels::AxpbyArgs{ctx.output.dtype(), ctx.output.numel(), alpha,
@@ -295,6 +308,84 @@ void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,
            /*non_blocking=*/true, at);
   }
 }
+
+namespace {
+
+// Whether no y overlaps an operand of another, or a part of its own.
+bool AreApart(absl::Span<const Tensor> ys, absl::Span<const Tensor> xs) {
+  struct Extent {
+    const char* begin;
+    const char* end;
+    bool is_y;
+  };
+  std::vector<Extent> extents;
+  extents.reserve(2 * ys.size());
+  const auto add = [&extents](const Tensor& x, bool is_y) {
+    if (x.numel() == 0) return;
+    const auto* const begin = static_cast<const char*>(x.data());
+    extents.push_back({begin, begin + x.span() * DTypeSize(x.dtype()), is_y});
+  };
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    add(ys[i], true);
+    if (!IsSameView(xs[i], ys[i])) add(xs[i], false);
+  }
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  const char *end = nullptr, *end_of_y = nullptr;
+  for (const Extent& extent : extents) {
+    if (extent.begin < (extent.is_y ? end : end_of_y)) return false;
+    end = std::max(end, extent.end);
+    if (extent.is_y) end_of_y = std::max(end_of_y, extent.end);
+  }
+  return true;
+}
+
+}  // namespace
+
+void AxpbyInPlace(absl::Span<const Tensor> ys, double alpha,
+                  absl::Span<const Tensor> xs, double beta, SourceLocation at) {
+  if (ys.size() != xs.size()) {
+    RejectAt(at, "[axpby] an x for each of %d tensors wanted; got %d",
+             ys.size(), xs.size());
+  }
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    CheckDefined("axpby", ys[i], at);
+    CheckDefined("axpby", xs[i], at);
+  }
+  const bool apart = ys.size() > 1 && AreApart(ys, xs);
+  std::vector<Tensor> dense;  // copies of strided x
+  std::vector<const Tensor*> pairs;
+  pairs.reserve(2 * ys.size());
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    if (apart && ys[i].is_contiguous()) {
+      const Tensor* x = &xs[i];
+      if (!x->is_contiguous()) {
+        if (dense.empty()) dense.reserve(xs.size());  // pairs point into it
+        x = &dense.emplace_back(Contiguous(*x, at));
+      }
+      pairs.insert(pairs.end(), {&ys[i], x});
+    } else {
+      AxpbyInPlace(ys[i], alpha, xs[i], beta, at);
+    }
+  }
+  // Those like the first go together, then those like the first of the others.
+  for (auto first = pairs.begin(); first != pairs.end();) {
+    auto end = first;
+    for (auto pair = first; pair != pairs.end(); pair += 2) {
+      if ((*pair)->device() != (*first)->device() ||
+          (*pair)->dtype() != (*first)->dtype()) {
+        continue;
+      }
+      std::rotate(end, pair, pair + 2);
+      end += 2;
+    }
+    ApplyEachInPlace(AxpbyPrimitive(alpha, beta),
+                     {&*first, static_cast<std::size_t>(end - first)},
+                     (end - first) / 2, at);
+    first = end;
+  }
+}
+
 void FillInPlace(const Tensor& x, Scalar value, SourceLocation at) {
   if (!x.defined()) RejectAt(at, "[fill_] the tensor is undefined");
   // An element that is repeated (expanded) is filled once.

@@ -22,6 +22,7 @@
 
 #include <type_traits>
 
+#include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/tensor/scalar.h"
 #include "common/tensor/tensor.h"
@@ -111,6 +112,12 @@ Tensor Gelu(const Tensor& x, SourceLocation at = SourceLocation::Current());
 // y becomes alpha * x + beta * y, in one pass. float32 or float64, of one
 // shape.
 void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,
+                  SourceLocation at = SourceLocation::Current());
+// The same for each y and its x, as if one after the other. Unless a y overlaps
+// another's operands, the contiguous y of one device and dtype are updated by
+// one operation (torch._foreach_add_).
+void AxpbyInPlace(absl::Span<const Tensor> ys, double alpha,
+                  absl::Span<const Tensor> xs, double beta,
                   SourceLocation at = SourceLocation::Current());
 // All elements become `value` (torch.Tensor.fill_).
 void FillInPlace(const Tensor& x, Scalar value,

@@ -273,7 +273,8 @@ OpStamps* Collector::NewStamps(Stream& stream) {
   return &record.stamps;
 }
 
-void Collector::OnOp(const OpRecord& op) {
+void Collector::OnOps(absl::Span<const OpRecord> ops) {
+  const OpRecord& op = ops[0];
   if (op.stream == nullptr) {
     AddHostCall(ProfiledKind::kView, op.primitive->name(), op.host_begin,
                 op.host_end, op.requested_at, op.inputs);
@@ -286,8 +287,18 @@ void Collector::OnOp(const OpRecord& op) {
        op.host_end, op.requested_at, op.requested_by);
   record.number = op.number;
   record.in_place = op.in_place;
-  SetInputs(*log->chunk, record, op.inputs);
-  log->chunk->costs[log->used] = op.primitive->Cost(op.inputs, op.output);
+  std::vector<const Tensor*> inputs;  // of several
+  OpCost& sum = log->chunk->costs[log->used] = {};
+  for (const OpRecord& one : ops) {
+    const OpCost cost = one.primitive->Cost(one.inputs, one.output);
+    sum.flop += cost.flop;
+    sum.bytes += cost.bytes;
+    sum.written += cost.written;
+    if (ops.size() == 1) continue;
+    inputs.insert(inputs.end(), one.inputs.begin(), one.inputs.end());
+  }
+  SetInputs(*log->chunk, record,
+            ops.size() == 1 ? op.inputs : absl::MakeConstSpan(inputs));
   log->Commit();
   if (!log->room_waits.empty()) AddRoomWaits(*log);
 }

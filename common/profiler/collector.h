@@ -171,7 +171,8 @@ class Collector : public OpListener, public DeviceListener {
   // recording; else the record, and in *chunk the chunk that keeps it.
   CallRecord* BeginRange(std::string name, SourceLocation at, ChunkPtr* chunk);
 
-  void OnOp(const OpRecord& record) override;
+  void OnOp(const OpRecord& record) override { OnOps({&record, 1}); }
+  void OnOps(absl::Span<const OpRecord> records) override;
   void AfterRead(const ReadRecord& record) override;
   OpStamps* NewStamps(Stream& stream) override;
   bool wants_times() const override { return true; }

@@ -182,6 +182,29 @@ TEST_P(ProfilerDeviceTest, RecordsWhatWasAskedForWhereAndWhen) {
   EXPECT_THAT(profile.notes, IsEmpty());
 }
 
+TEST_P(ProfilerDeviceTest, AnOperationOnListsIsOneCall) {
+  const std::vector<Tensor> y = {Ones({5}, device_), Ones({2, 3}, device_)};
+  const std::vector<Tensor> x = {Ones({5}, device_), Ones({2, 3}, device_)};
+  Synchronize(device_);
+  Profiler profiler;
+  {
+    ProfileScope scope(profiler);
+    AxpbyInPlace(y, 2, x, 3);
+  }
+  const Profile& profile = profiler.profile();
+  ExpectConsistent(profile);
+  ASSERT_EQ(profile.spans[0].name, "axpby");
+  EXPECT_EQ(profile.spans[0].device_time, DeviceTime::kMeasured);
+  ASSERT_EQ(profile.spans[0].inputs.size(), 4u);
+  EXPECT_EQ(profile.spans[0].inputs[3].shape, Shape({2, 3}));
+  EXPECT_EQ(profile.spans[0].cost.flop, 3 * 11);
+  EXPECT_EQ(profile.spans[0].cost.bytes, 3 * 4 * 11);
+  EXPECT_EQ(profile.spans[0].cost.written, 0);
+  for (std::size_t i = 1; i < profile.spans.size(); ++i) {
+    EXPECT_NE(profile.spans[i].name, "axpby");
+  }
+}
+
 TEST_P(ProfilerDeviceTest, TellsRequestQueueAndWorkApart) {
   const Tensor x = Ones({100, 100}, device_);
   MatMul(x, x);  // includes the work of the first time only

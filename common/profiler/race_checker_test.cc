@@ -64,6 +64,37 @@ TEST_P(RaceCheckerTest, NamesBothLinesAndTheMissingEvent) {
   EXPECT_THAT(text, HasSubstr("1 race in 2 operations on 2 streams.\n"));
 }
 
+// An operation on several tensors, as a step of SGD is: each that it reads or
+// writes may race.
+TEST_P(RaceCheckerTest, AnOperationOnListsRacesOnEachTensor) {
+  const std::vector<Tensor> y = {Ones({5}, GetParam()), Ones({70}, GetParam())};
+  const std::vector<Tensor> x = {Ones({5}, GetParam()), Ones({70}, GetParam())};
+  Synchronize(GetParam());
+  for (const bool ordered : {false, true}) {
+    for (const std::size_t i : {0, 1}) {
+      const RaceChecker checker;
+      AxpbyInPlace(y, 1, x, 1, At(12));
+      {
+        if (ordered) other_.Wait(DefaultStream(GetParam()).Record());
+        const StreamGuard guard(other_);
+        Square(y[i], At(14));
+        FillInPlace(x[i], 2, At(15));
+      }
+      if (ordered) {
+        EXPECT_THAT(checker.races(), IsEmpty());
+      } else {
+        const std::string text = checker.Report();
+        EXPECT_THAT(checker.races(), SizeIs(2));
+        EXPECT_THAT(text, HasSubstr("RACE  square (program.cc:14, stream "));
+        EXPECT_THAT(text, HasSubstr("reads what axpby (program.cc:12,"));
+        EXPECT_THAT(text, HasSubstr("RACE  fill (program.cc:15, stream "));
+      }
+      other_.Synchronize();
+      Synchronize(GetParam());
+    }
+  }
+}
+
 TEST_P(RaceCheckerTest, AnEventBehindTheWriterOrders) {
   const RaceChecker checker;
   const Event before = DefaultStream(GetParam()).Record();

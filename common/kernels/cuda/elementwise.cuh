@@ -174,13 +174,13 @@ inline constexpr int kVectorsAtOnce = kSize > 4 ? 1 : 2;
 // Elements that are loaded one by one are so many at a time.
 inline constexpr int kSinglesAtOnce = 4;
 
+// The work of one of `threads` threads.
 template <int kSize, typename F, typename Out, typename... In>
-__global__ void __launch_bounds__(kThreads)
-    ContiguousKernel(F f, Out* out, VectorSplit split,
-                     ArrayOrNumber<In>... in) {
+__device__ void ComputeContiguous(std::int64_t thread, std::int64_t threads,
+                                  const F& f, Out* out,
+                                  const VectorSplit& split,
+                                  const ArrayOrNumber<In>&... in) {
   constexpr int kBatch = kVectorsAtOnce<kSize>;
-  const std::int64_t thread = ThreadInGrid();
-  const std::int64_t threads = ThreadsOfGrid();
   for (std::int64_t v = thread; v < split.vectors; v += kBatch * threads) {
     std::int64_t place[kBatch];
 #pragma unroll
@@ -203,6 +203,14 @@ __global__ void __launch_bounds__(kThreads)
         f, out, place, place, count,
         Load<1, kSinglesAtOnce>(in, place, count)...);
   }
+}
+
+template <int kSize, typename F, typename Out, typename... In>
+__global__ void __launch_bounds__(kThreads)
+    ContiguousKernel(F f, Out* out, VectorSplit split,
+                     ArrayOrNumber<In>... in) {
+  ComputeContiguous<kSize>(ThreadInGrid(), ThreadsOfGrid(), f, out, split,
+                           in...);
 }
 
 // Elements in a vector: as many of the largest type as fit the widest load.

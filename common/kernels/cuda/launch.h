@@ -42,6 +42,7 @@ void Launch(const CudaLaunch& launch, const IndexArgs& args);
 void Launch(const CudaLaunch& launch, const Pool2dArgs& args);
 void Launch(const CudaLaunch& launch, const CrossEntropyArgs& args);
 void Launch(const CudaLaunch& launch, const AxpbyArgs& args);
+void Launch(const CudaLaunch& launch, const AxpbyListArgs& args);
 
 // ---- Device memory that a kernel needs as workspace, in bytes. The pointer is
 // aligned to 16, valid until the kernels have run, and null for 0 bytes.

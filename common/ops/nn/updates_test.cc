@@ -3,12 +3,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "common/device/failure.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 
@@ -72,6 +76,189 @@ TEST_P(UpdatesTest, AxpbyRefuses) {
                      integers.Describe() +
                      "; convert it: To(x, DType::kFloat32)",
                  AxpbyInPlace(integers, 1, integers, 1));
+}
+
+// Collects how many records come at once.
+class Batches : public OpListener {
+ public:
+  void OnOp(const OpRecord& record) override { OnOps({&record, 1}); }
+  void OnOps(absl::Span<const OpRecord> records) override {
+    sizes.push_back(records.size());
+    for (const OpRecord& record : records) {
+      EXPECT_EQ(record.number, records[0].number);
+      EXPECT_EQ(record.stream, records[0].stream);
+      EXPECT_TRUE(record.in_place);
+      EXPECT_EQ(record.inputs.size(), 2u);
+      EXPECT_EQ(record.inputs[0]->id(), record.output.id());
+    }
+  }
+
+  std::vector<std::size_t> sizes;
+};
+
+std::vector<std::vector<double>> ValuesOfEach(
+    const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<double>> values;
+  for (const Tensor& x : tensors) values.push_back(ValuesOf(x));
+  return values;
+}
+
+// Of more tensors than a kernel takes at once, at odd addresses.
+template <typename T>
+void CheckAxpbyOfLists(Device device) {
+  constexpr DType kDType = DTypeOf<T>::value;
+  using Limits = std::numeric_limits<T>;
+  const T special[] = {Limits::infinity(),
+                       -Limits::infinity(),
+                       Limits::quiet_NaN(),
+                       Limits::max(),
+                       Limits::denorm_min(),
+                       Limits::min(),
+                       T{0},
+                       -T{0},
+                       Limits::lowest()};
+  for (const double beta : {0.0, 1.0, 0.75, -1e-30}) {
+    std::vector<Tensor> ys, xs;
+    std::vector<std::vector<T>> expected;
+    for (std::int64_t i = 0; i < 230; ++i) {
+      const std::int64_t n = i == 7 ? 100003 : i * i * 5 % 131;
+      std::vector<double> y = RandomValues(n, kDType);
+      std::vector<double> x = RandomValues(n, kDType);
+      for (std::int64_t e = 0; e < n && i % 3 == 0; ++e) {
+        (e % 2 == 0 ? x : y)[e] = special[(e + i) % 9];
+      }
+      const auto placement = [](bool offset) {
+        return offset ? Placement::kOffset : Placement::kContiguous;
+      };
+      ys.push_back(Place(y, {n}, device, kDType, placement(i % 4 == 1)));
+      xs.push_back(Place(x, {n}, device, kDType, placement(i % 8 < 4)));
+      std::vector<T>& result = expected.emplace_back();
+      const T a = static_cast<T>(-0.3), b = static_cast<T>(beta);
+      for (std::int64_t e = 0; e < n; ++e) {
+        const T scaled = a * static_cast<T>(x[e]);
+        result.push_back(beta == 0 ? scaled
+                                   : scaled + b * static_cast<T>(y[e]));
+      }
+    }
+    const std::vector<std::vector<double>> before = ValuesOfEach(xs);
+    Batches batches;
+    {
+      const ScopedOpListener listen(&batches);
+      AxpbyInPlace(ys, -0.3, xs, beta);
+    }
+    EXPECT_EQ(batches.sizes, std::vector<std::size_t>{ys.size()});
+    for (std::size_t i = 0; i < ys.size(); ++i) {
+      const std::vector<T> got = ToVector<T>(ys[i]);
+      ASSERT_EQ(got.size(), expected[i].size());
+      for (std::size_t e = 0; e < got.size(); ++e) {
+        const T want = expected[i][e];
+        ASSERT_TRUE((std::isnan(got[e]) && std::isnan(want)) ||
+                    std::memcmp(&got[e], &want, sizeof(T)) == 0)
+            << "element " << e << " of tensor " << i << ": " << got[e]
+            << ", not " << want;
+      }
+      const std::vector<double> memory = ValuesOf(MemoryOf(ys[i]));
+      EXPECT_EQ(WithValues(memory, ys[i], std::vector<double>(got.size(), 99)),
+                std::vector<double>(memory.size(), 99));
+    }
+  }
+}
+
+TEST_P(UpdatesTest, AxpbyOfListsHasTheBitsOfALoop) {
+  CheckAxpbyOfLists<float>(device());
+  CheckAxpbyOfLists<double>(device());
+}
+
+// Strided tensors, several devices and dtypes.
+TEST_P(UpdatesTest, AxpbyOfListsTakesAnyTensors) {
+  std::vector<Tensor> ys, xs, expected;
+  for (const Device where : {device(), OtherDevice(device())}) {
+    for (const DType dtype : kFloatDTypes) {
+      for (const Placement of_y : kPlacements) {
+        for (const Placement of_x : kPlacements) {
+          ys.push_back(RandomTensor({3, 7}, where, dtype, of_y));
+          xs.push_back(RandomTensor({3, 7}, where, dtype, of_x));
+          expected.push_back(Clone(ys.back()));
+          AxpbyInPlace(expected.back(), 0.3, xs.back(), 0.7);
+        }
+      }
+    }
+  }
+  AxpbyInPlace(ys, 0.3, xs, 0.7);
+  EXPECT_EQ(ValuesOfEach(ys), ValuesOfEach(expected));
+  AxpbyInPlace(absl::Span<const Tensor>(), 1, {}, 1);
+}
+
+// As if one after the other.
+TEST_P(UpdatesTest, AxpbyOfListsThatOverlap) {
+  for (int which = 0; which < 5; ++which) {
+    std::vector<std::vector<double>> results;
+    for (const bool list : {false, true}) {
+      const Tensor a = Place({1, 2, 3, 4, 5, 6}, {6}, device());
+      const Tensor b = Place({7, 8, 9, 10}, {4}, device());
+      const Tensor low = Slice(a, 0, 0, 4), high = Slice(a, 0, 2, 6);
+      const std::vector<Tensor> ys = which == 0   ? std::vector{low, high}
+                                     : which == 1 ? std::vector{a, b}
+                                     : which == 2 ? std::vector{low, b}
+                                     : which == 3 ? std::vector{b, low}
+                                                  : std::vector{b, b};
+      const std::vector<Tensor> xs = which == 0   ? std::vector{b, b}
+                                     : which == 1 ? std::vector{a, b}
+                                     : which == 2 ? std::vector{b, high}
+                                     : which == 3 ? std::vector{low, b}
+                                                  : std::vector{low, high};
+      Batches batches;
+      {
+        const ScopedOpListener listen(&batches);
+        if (list) AxpbyInPlace(ys, 2, xs, 0.5);
+      }
+      // With itself, element for element, is no overlap.
+      EXPECT_EQ(batches.sizes.size(), !list ? 0u : which == 1 ? 1u : 2u);
+      for (int i = 0; i < 2 && !list; ++i) {
+        AxpbyInPlace(ys[i], 2, xs[i], 0.5);
+      }
+      results.push_back(ValuesOf(Cat({a, b}, 0)));
+    }
+    EXPECT_EQ(results[0], results[1]) << which;
+  }
+}
+
+TEST_P(UpdatesTest, AxpbyOfListsRefusesBeforeItWrites) {
+  const Tensor x = Ones({3}, device()), y = Ones({3}, device());
+  const Tensor row = Ones({1, 3}, device());
+  const Tensor integers = Zeros({3}, device(), DType::kInt64);
+  EXPECT_REFUSED("[axpby] an x for each of 2 tensors wanted; got 1",
+                 AxpbyInPlace({y, row}, 1, {x}, 1));
+  EXPECT_REFUSED(
+      "[axpby] an operand is an undefined tensor (a Tensor that was "
+      "declared and never assigned)",
+      AxpbyInPlace({y, Tensor()}, 1, {x, x}, 1));
+  EXPECT_REFUSED("[axpby] two tensors of one shape and dtype wanted; got " +
+                     row.Describe() + " and " + x.Describe(),
+                 AxpbyInPlace({y, row}, 1, {x, x}, 1));
+  EXPECT_REFUSED("[axpby] float32 or float64 wanted; got " +
+                     integers.Describe() +
+                     "; convert it: To(x, DType::kFloat32)",
+                 AxpbyInPlace({integers, y}, 1, {integers, x}, 1));
+  EXPECT_EQ(ValuesOf(y), ValuesOf(x));
+}
+
+TEST_P(UpdatesTest, AxpbyOfListsFailsWithWhatItReads) {
+  const std::vector<Tensor> ys = {Zeros({2}, device()), Zeros({2}, device())};
+  const SourceLocation at = SourceLocation::Current();
+  const Tensor bad =
+      IndexSelect(Ones({2}, device()), 0, Index({0, 5}, {2}), at);
+  for (const Tensor& y : ys) {
+    try {
+      AxpbyInPlace(ys, 1, {Ones({2}, device()), bad}, 1);
+      ValuesOf(y);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const AsyncError& error) {
+      EXPECT_NE(std::string(error.what()).find(at.ToString()),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST_P(UpdatesTest, IndexAddAgreesWithTheSlowVersion) {

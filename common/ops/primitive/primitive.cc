@@ -13,6 +13,7 @@
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/device/listener.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/primitive/fields.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/primitive/recording_tape.h"
@@ -58,11 +59,12 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
 }
 
 // Enqueues, and notes which streams read and wrote which memory. stream: that
-// of the work, `current` or its copy stream.
+// of the work, `current` or its copy stream. With several outputs, each is of
+// as many of the inputs.
 void Launch(const internal::Listeners& listeners, const Primitive& primitive,
             Stream& stream, Stream& current, Inputs inputs,
-            const Tensor& output, bool in_place, SourceLocation at,
-            std::int64_t host_begin) {
+            absl::Span<const Tensor* const> outputs, bool in_place,
+            SourceLocation at, std::int64_t host_begin) {
   const auto check_inputs = [&] {
     for (const Tensor* input : inputs) {
       CheckReadable(*input, current, primitive.name(), at);
@@ -75,9 +77,9 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
   }
   if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
   const std::uint64_t number =
-      primitive.Launch({stream, label, inputs, output});
+      primitive.Launch({stream, label, inputs, *outputs[0]});
   for (const Tensor* input : inputs) input->storage()->RecordStream(stream);
-  output.storage()->RecordStream(stream);
+  for (const Tensor* output : outputs) output->storage()->RecordStream(stream);
   // The current stream waits for a copy beside it, and counts as its writer: a
   // read of the output throws the copy's failure, and that stream reports it.
   std::uint64_t written_by = number;
@@ -88,14 +90,23 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
   // Checked again: between the first check and the launch an input may have
   // failed, and another thread's Synchronize may have reported that.
   check_inputs();
-  output.storage()->MarkWritten(current, written_by);
+  for (const Tensor* output : outputs) {
+    output->storage()->MarkWritten(current, written_by);
+  }
   // After MarkWritten: if this throws, the output is known to have failed.
   if (LaunchBlocking()) current.Finish(written_by, primitive.name(), at);
-  if (listeners.any()) {
-    Tell(listeners, {&primitive, number, &stream, inputs, output, in_place,
-                     /*view=*/false, label.requested_at(), label.requested_by(),
-                     host_begin, listeners.Now(), label.stamps()});
+  if (!listeners.any()) return;
+  const std::int64_t host_end = listeners.Now();
+  const std::size_t each = inputs.size() / outputs.size();
+  absl::InlinedVector<OpRecord, 1> records;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    records.push_back({&primitive, number, &stream,
+                       inputs.subspan(i * each, each), *outputs[i], in_place,
+                       /*view=*/false, label.requested_at(),
+                       label.requested_by(), host_begin, host_end,
+                       label.stamps()});
   }
+  listeners.ForEach([&](OpListener& listener) { listener.OnOps(records); });
 }
 
 // The copy that a tape of this thread has made of an input, which is about to
@@ -177,6 +188,22 @@ void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
   }
 }
 
+// All checks of an operation in place. Returns the stream that it is for.
+Stream& CheckInPlace(const Primitive& primitive, Inputs inputs,
+                     const Tensor& target, SourceLocation at) {
+  CheckInputs(primitive, inputs, at);
+  CheckDefined(primitive.name(), target, at);
+  const ValueSpec spec = Infer(primitive, inputs, at);
+  CheckTarget(primitive, spec, inputs, target, at);
+  Stream& stream = CurrentStream(spec.device);
+  // Memory has one last writer. If that failed, writing to a part must not
+  // make the rest look computed.
+  if (!CoversItsMemory(target)) {
+    CheckReadable(target, stream, primitive.name(), at);
+  }
+  return stream;
+}
+
 }  // namespace
 
 void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
@@ -235,7 +262,7 @@ Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
       !inputs.empty() && inputs[0]->device() != spec.device;
   Stream& stream = from_another ? CopyStream(current) : current;
   Tensor output = AllocateFor(spec, stream, at);
-  Launch(listeners, primitive, stream, current, inputs, output,
+  Launch(listeners, primitive, stream, current, inputs, {&output},
          /*in_place=*/false, at, host_begin);
   return output;
 }
@@ -244,16 +271,7 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
                   const Tensor& target, SourceLocation at) {
   const internal::Listeners listeners;
   const std::int64_t host_begin = listeners.Now();
-  CheckInputs(primitive, inputs, at);
-  CheckDefined(primitive.name(), target, at);
-  const ValueSpec spec = Infer(primitive, inputs, at);
-  CheckTarget(primitive, spec, inputs, target, at);
-  Stream& stream = CurrentStream(spec.device);
-  // Memory has one last writer. If that failed, writing to a part must not
-  // make the rest look computed.
-  if (!CoversItsMemory(target)) {
-    CheckReadable(target, stream, primitive.name(), at);
-  }
+  Stream& stream = CheckInPlace(primitive, inputs, target, at);
   absl::InlinedVector<const Tensor*, 2> operands(inputs.begin(), inputs.end());
   absl::InlinedVector<Tensor, 2> copies;
   copies.reserve(inputs.size());  // the operands point into it
@@ -264,7 +282,31 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
     if (!copy.defined()) continue;
     operands[i] = &copies.emplace_back(std::move(copy));
   }
-  Launch(listeners, primitive, stream, stream, operands, target,
+  Launch(listeners, primitive, stream, stream, operands, {&target},
+         /*in_place=*/true, at, host_begin);
+}
+
+void ApplyEachInPlace(const Primitive& primitive, Inputs inputs,
+                      std::size_t count, SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = listeners.Now();
+  const std::size_t each = inputs.size() / count;
+  // Copies that a tape makes are of single operations.
+  const bool taped =
+      internal::recording_tapes != nullptr && internal::no_grad_guards == 0;
+  Stream* stream = nullptr;
+  absl::InlinedVector<const Tensor*, 2> targets;
+  for (std::size_t i = 0; i < inputs.size(); i += each) {
+    const Inputs own = inputs.subspan(i, each);
+    if (taped) {
+      ApplyInPlace(primitive, own, *own[0], at);
+    } else {
+      stream = &CheckInPlace(primitive, own, *own[0], at);
+      targets.push_back(own[0]);
+    }
+  }
+  if (stream == nullptr) return;
+  Launch(listeners, primitive, *stream, *stream, inputs, targets,
          /*in_place=*/true, at, host_begin);
 }
 

@@ -164,6 +164,13 @@ Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at);
 void ApplyInPlace(const Primitive& primitive, Inputs inputs,
                   const Tensor& target, SourceLocation at);
 
+// Requests `count` operations, each in place of the first of its inputs, as one
+// launch. `inputs` are those of each, one after the other; but for its own
+// operation, a target must not overlap any. For primitives whose Launch knows
+// several: AxpbyPrimitive.
+void ApplyEachInPlace(const Primitive& primitive, Inputs inputs,
+                      std::size_t count, SourceLocation at);
+
 // Makes the view: as cheap as copying a handle.
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
                  SourceLocation at);

@@ -91,6 +91,11 @@ class OpListener {
   // An operation has been enqueued. With launch blocking, one that has failed
   // is not reported: its call throws.
   virtual void OnOp(const OpRecord& record) = 0;
+  // Several have been, which a device does as one: their number, stream, times
+  // and stamps are the same.
+  virtual void OnOps(absl::Span<const OpRecord> records) {
+    for (const OpRecord& record : records) OnOp(record);
+  }
   // Called before the host reads (host_end is 0), and after it has read without
   // an exception. An exception of BeforeRead prevents the read.
   virtual void BeforeRead(const ReadRecord&) {}

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
@@ -42,9 +45,10 @@ struct AxpbyOf {
   }
 };
 
+constexpr std::int64_t kGrain = 32768;
+
 template <typename T>
 void AxpbyAs(const AxpbyArgs& args) {
-  constexpr std::int64_t kGrain = 32768;
   ParallelFor(
       args.numel, kGrain,
       AxpbyOf<T>{static_cast<T>(args.alpha), static_cast<T>(args.beta),
@@ -53,6 +57,32 @@ void AxpbyAs(const AxpbyArgs& args) {
 
 void RunAxpby(const AxpbyArgs& args) {
   args.dtype == DType::kFloat64 ? AxpbyAs<double>(args) : AxpbyAs<float>(args);
+}
+
+// The elements of all parts are numbered one after the other.
+template <typename T>
+void AxpbyListAs(const AxpbyListArgs& args) {
+  std::int64_t numel = 0;
+  for (const AxpbyPart& part : args.parts) numel += part.numel;
+  const T alpha = static_cast<T>(args.alpha), beta = static_cast<T>(args.beta);
+  ParallelFor(numel, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t first = 0;
+    for (const AxpbyPart& part : args.parts) {
+      if (first >= end) return;
+      const std::int64_t from = std::max<std::int64_t>(begin - first, 0);
+      const std::int64_t to = std::min(end - first, part.numel);
+      if (from < to) {
+        AxpbyOf<T>{alpha, beta, static_cast<T*>(part.out),
+                   static_cast<const T*>(part.x)}(from, to);
+      }
+      first += part.numel;
+    }
+  });
+}
+
+void RunAxpbyList(const AxpbyListArgs& args) {
+  args.dtype == DType::kFloat64 ? AxpbyListAs<double>(args)
+                                : AxpbyListAs<float>(args);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -64,11 +94,21 @@ HWY_AFTER_NAMESPACE();
 namespace d2l::kernels::cpu {
 
 HWY_EXPORT(RunAxpby);
+HWY_EXPORT(RunAxpbyList);
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const AxpbyArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunAxpby)(args);
+  });
+}
+
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const AxpbyListArgs& args) {
+  std::vector<AxpbyPart> parts(args.parts.begin(), args.parts.end());
+  return stream.Enqueue(label, [dtype = args.dtype, alpha = args.alpha,
+                                beta = args.beta, parts = std::move(parts)] {
+    HWY_DYNAMIC_DISPATCH(RunAxpbyList)({dtype, alpha, beta, parts});
   });
 }
 

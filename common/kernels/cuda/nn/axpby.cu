@@ -20,7 +20,96 @@ struct ScaleAndAdd {
   }
 };
 
+// ---- Several arrays.
+
+// Its blocks are those below `end` that are no other part's.
+template <typename T>
+struct Part {
+  T* out;
+  const T* x;
+  std::int64_t head;
+  std::int64_t vectors;
+  std::int32_t tail;
+  std::uint32_t end;
+};
+
+// The most parts of one launch, which fit the 4 KB of a kernel's parameters.
+constexpr int kPartsAtOnce = 96;
+template <typename T>
+struct Parts {
+  ScaleAndAdd<T> f;
+  int count;
+  Part<T> part[kPartsAtOnce];
+};
+static_assert(sizeof(Parts<double>) <= 4096, "");
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) AxpbyListKernel(Parts<T> parts) {
+  // A binary search, the same in all threads, for the first end behind the
+  // block.
+  int k = 0;
+  for (int step = 64; step > 0; step /= 2) {
+    if (k + step < parts.count && parts.part[k + step - 1].end <= blockIdx.x) {
+      k += step;
+    }
+  }
+  const std::uint32_t begin = k == 0 ? 0 : parts.part[k - 1].end;
+  const Part<T>& part = parts.part[k];
+  constexpr int kSize = kVectorSize<T>;
+  ComputeContiguous<kSize>(
+      std::int64_t{blockIdx.x - begin} * blockDim.x + threadIdx.x,
+      std::int64_t{part.end - begin} * blockDim.x, parts.f, part.out,
+      VectorSplit{part.head, part.vectors, part.tail, kSize},
+      ArrayOrNumber<T>{part.x, T{}}, ArrayOrNumber<T>{part.out, T{}});
+}
+
+template <typename T>
+void LaunchList(const CudaLaunch& launch, const AxpbyListArgs& args) {
+  constexpr int kSize = kVectorSize<T>;
+  Parts<T> parts = {};
+  parts.f = {static_cast<T>(args.alpha), static_cast<T>(args.beta)};
+  std::uint32_t blocks = 0;
+  const auto flush = [&] {
+    if (parts.count == 0) return;
+    StartKernel(AxpbyListKernel<T>, blocks, kThreads, launch.stream, parts);
+    parts.count = 0;
+    blocks = 0;
+  };
+  for (const AxpbyPart& part : args.parts) {
+    if (part.numel == 0) continue;
+    Alignment alignment(kSize);
+    alignment.Add(part.out, sizeof(T));
+    alignment.Add(part.x, sizeof(T));
+    const VectorSplit split = SplitVectors(part.numel, alignment);
+    const bool vectors = split.vectors > 0;
+    blocks +=
+        GeometryFor(vectors ? split.vectors : part.numel,
+                    launch.multiprocessors, vectors ? kVectorsAtOnce<kSize> : 1)
+            .blocks;
+    parts.part[parts.count++] = {static_cast<T*>(part.out),
+                                 static_cast<const T*>(part.x),
+                                 split.head,
+                                 split.vectors,
+                                 static_cast<std::int32_t>(split.tail),
+                                 blocks};
+    if (parts.count == kPartsAtOnce) flush();
+  }
+  flush();
+}
+
 }  // namespace
+
+void Launch(const CudaLaunch& launch, const AxpbyListArgs& args) {
+  if (args.beta == 0) {  // then out is not read
+    for (const AxpbyPart& part : args.parts) {
+      Launch(launch, AxpbyArgs{args.dtype, part.numel, args.alpha, args.beta,
+                               part.out, part.x});
+    }
+    return;
+  }
+  VisitFloat(args.dtype,
+             [&](auto zero) { LaunchList<decltype(zero)>(launch, args); });
+}
 
 void Launch(const CudaLaunch& launch, const AxpbyArgs& args) {
   if (args.numel == 0) return;
