@@ -20,7 +20,7 @@ constexpr std::size_t kLargestSmall = std::size_t{1} << 20;
 // The sizes of large blocks are multiples of this.
 constexpr std::size_t kGranule = std::size_t{64} << 10;
 
-// For the check of kernels (BUILD) a small block ends where its array ends, so
+// For the checks of kernels (BUILD) a small block ends where its array ends, so
 // that the device finds an access behind it.
 #ifdef D2L_EXACT_BLOCKS
 constexpr bool kExact = true;
