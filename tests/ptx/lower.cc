@@ -698,12 +698,15 @@ std::vector<std::string> Module::KernelNames() const {
 std::string Module::Where(const Instruction& instruction) const {
   const Statement* const statement = instruction.statement;
   if (statement == nullptr) return "the kernel's end";
-  const auto file = text_.files.find(statement->source_file);
-  const std::string source = file == text_.files.end()
-                                 ? ""
-                                 : InWorkspace(file->second) + ":" +
-                                       std::to_string(statement->source_line) +
-                                       ", ";
+  std::string source;
+  // Shuffles and atomics are functions of the toolkit's headers.
+  for (const Statement::Place& place : {statement->source, statement->caller}) {
+    const auto file = text_.files.find(place.file);
+    if (file == text_.files.end()) continue;
+    source =
+        InWorkspace(file->second) + ":" + std::to_string(place.line) + ", ";
+    if (file->second.find("/include/") == std::string::npos) break;
+  }
   return source + "PTX line " + std::to_string(statement->line) + ": " +
          statement->op;
 }
