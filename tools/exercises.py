@@ -35,6 +35,7 @@ PROGRESS = ".exercises.json"
 SECONDS = 60  # for a judgement, which is then stopped
 PATIENCE = 5  # seconds without a word about a build
 MUCH = 10_000_000  # bytes of output, after which a program is stopped
+PTX_FINDINGS = 66  # the exit code of tests/ptx/report.h
 # The first words of common/exercise/exercise_main.cc, after \x1e and the run's key.
 VERDICTS = {"RIGHT": "right", "RIGHT BUT SLOW": "slow", "WRONG": "wrong",
             "NOT DONE": "not done"}
@@ -267,6 +268,27 @@ def sentence(verdict, text):
     return say(verdict) + "\n" + fill(text, "  ")
 
 
+def with_findings(own, verdict, rest, found):
+    """The verdict of a program in which tests/ptx has found something, and its text. The
+    judge's verdict is "" if the program ended before it."""
+    lacks = "the interpreter lacks "
+    for line in found:
+        if line.startswith(lacks):
+            return "crashed", own + sentence("CRASHED", say(
+                "--check_ptx does not know an instruction of the kernel: %s. Without "
+                "--check_ptx the kernel is judged all the same.", line[len(lacks):]))
+    if verdict == "WRONG":
+        text = say(verdict) + "\n" + rest.rstrip() + "\n\n" + fill(
+            say("What was found in the kernel as nvcc compiles it:"), "  ")
+    else:
+        text = sentence("WRONG", say(
+            "The model of a GPU finds nothing wrong. The kernel has a fault all the same, "
+            "which was found in what nvcc makes of it:"))
+    # The first is the cause of others; the last counts them.
+    return "wrong", own + text + "\n" + "\n".join(fill(line, "    ") for line in found[:3]
+                                                 if "findings, see above" not in line)
+
+
 def run(program, arguments, seconds=SECONDS):
     """Runs a program. Its verdict, and what is to be printed.
 
@@ -304,7 +326,13 @@ def run(program, arguments, seconds=SECONDS):
         output, errors = out.read(MUCH), err.read(MUCH)
     printed, mark, judged = output.rpartition(f"\x1e{key}\n")
     # Also searches stderr, where C++ prints why it aborts.
-    printed = (printed if mark else judged).splitlines() + errors.splitlines()
+    printed = (printed if mark else judged).splitlines()
+    found = []  # by tests/ptx
+    for line in errors.splitlines():
+        if child.returncode == PTX_FINDINGS and line.startswith("PTX: "):
+            found.append(line[len("PTX: "):])
+        else:
+            printed.append(line)
     own = [say("Your code printed:")] + ["  " + line[:200] for line in (
         printed if len(printed) < 40 else printed[:20] + ["…"] + printed[-10:])]
     own = "\n".join(own) + "\n\n" if printed else ""
@@ -323,6 +351,8 @@ def run(program, arguments, seconds=SECONDS):
     verdict, _, rest = judged.partition("\n")
     if mark and child.returncode == 0 and verdict in VERDICTS:
         return VERDICTS[verdict], own + (say(verdict) + "\n" + rest).rstrip()
+    if found:
+        return with_findings(own, verdict if mark else "", rest, found)
     number = -child.returncode
     if number == signal.SIGSEGV or number == signal.SIGBUS:
         why = say("it read or wrote memory that is not its own (an index, a "

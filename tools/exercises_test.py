@@ -380,6 +380,28 @@ class Judging(Workspace):
         self.judge(bazel, program)
         self.assertNotIn("ptx", (self.root / "options").read_text())
 
+    def test_findings_in_ptx(self):
+        # tests/ptx ends the program with 66, whatever the judge says.
+        def said(judged, *found):
+            lines = "".join(f"echo 'PTX: {line}' >&2; " for line in found)
+            return self.judge("exit 0", f"{judged} {lines} exit 66", "--check_ptx")[1]
+
+        output = said(MARK + "echo RIGHT;", "a race at half.cu:12", "1 findings, see above.")
+        self.assertIn("\nWRONG\n  The model of a GPU finds nothing wrong. The kernel has a", output)
+        self.assertIn("    a race at half.cu:12\n\nA hint: ", output)
+        self.assertNotIn("RIGHT", output)
+        self.assertEqual(exercises.load_progress(self.root)["half"]["verdict"], "wrong")
+        output = said(MARK + "echo WRONG; echo '  misaligned address';",
+                      *(f"fault {i}" for i in range(9)))
+        self.assertIn("WRONG\n  misaligned address\n\n  What was found in the kernel as nvcc "
+                      "compiles it:\n    fault 0\n    fault 1\n    fault 2\n\n", output)
+        output = said("", "the interpreter lacks vprintf")
+        self.assertIn("CRASHED\n  --check_ptx does not know an instruction of the kernel: "
+                      "vprintf.", output)
+        # Another exit code is not of tests/ptx.
+        output = self.judge("exit 0", "echo 'PTX: own' >&2; exit 3", "--check_ptx")[1]
+        self.assertIn("PTX: own\n\nCRASHED\n  Your code ended the program: exit code 3.", output)
+
     def test_verdicts(self):
         for said, verdict in exercises.VERDICTS.items():
             (self.root / exercises.PROGRESS).unlink(missing_ok=True)

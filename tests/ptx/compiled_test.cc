@@ -130,6 +130,15 @@ TEST(CompiledTest, FillsNewMemoryWithNan) {
   cudaFree(data);
 }
 
+TEST(CompiledTest, LetsKernelsUseMemoryOfPeers) {
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  int* const data = OnGpu(std::vector<int>(64));
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  ASSERT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+  LaunchBeyond(data, 5);
+  EXPECT_EQ(FromGpu(data, 64)[5], 1);
+}
+
 TEST(CompiledTest, FindsNothingWrong) { EXPECT_EQ(TakeFindings().size(), 0u); }
 
 // ---- Faults. Each in a process of its own: most lose the context.
@@ -153,18 +162,38 @@ const std::vector<FaultCase>& FaultCases() {
        cudaErrorMisalignedAddress, "reads 16 bytes at the misaligned address"},
       {"BeyondAllocation", [] { LaunchBeyond(Numbers(), 64); },
        cudaErrorIllegalAddress, "byte 256 of an allocation of 256"},
+      // Whole pages, with other allocations beside them.
+      {"BeyondPages",
+       [] {
+         std::vector<int*> pages;
+         for (int i = 0; i < 8; ++i) {
+           pages.push_back(OnGpu(std::vector<int>(1024)));
+         }
+         LaunchBeyond(pages[4], 1024);
+       },
+       cudaErrorIllegalAddress, "byte 4096 of an allocation of 4096"},
       {"BeforeAllocation", [] { LaunchBeyond(Numbers(), -1); },
        cudaErrorIllegalAddress, "in no allocation"},
       {"NullPointer", [] { LaunchNull(); }, cudaErrorIllegalAddress,
        "writes 4 bytes at 0x0, in no allocation"},
       {"BeyondSharedMemory", [] { LaunchSharedBeyond(Numbers(), 8); },
        cudaErrorIllegalAddress, "byte 32 of shared memory, which has 32"},
+      {"OtherDevicesMemory",
+       [] {
+         cudaSetDevice(1);
+         int* const data = Numbers();
+         cudaSetDevice(0);
+         LaunchBeyond(data, 0);
+       },
+       cudaErrorIllegalAddress, "in no allocation that the GPU can use"},
+      {"MissingBarrier", [] { LaunchMissingBarrier(Numbers()); }, 0,
+       "reads what another thread writes at tests/ptx/compiled_testing.cu:"},
       {"UnwrittenSharedMemory", [] { LaunchUnwritten(Numbers()); }, 0,
        "reads shared memory that nobody wrote"},
       {"LostBarrier", [] { LaunchLostBarrier(Numbers()); }, 0,
        "wait at different barriers"},
       {"WrongMask", [] { LaunchWrongMask(Numbers()); }, 0,
-       "waits for lanes that do not come"},
+       "lanes that do not come, tests/ptx/compiled_testing.cu:"},
       {"AbsentLane", [] { LaunchAbsentLane(Numbers()); }, 0,
        "reads a lane that takes no part"},
       {"EndlessLoop",
@@ -189,6 +218,12 @@ const std::vector<FaultCase>& FaultCases() {
          last_call = cudaGetLastError();
        },
        cudaErrorInvalidConfiguration, "the grid is empty"},
+      {"TooMuchSharedMemory",
+       [] {
+         LaunchTooMuchShared(Numbers());
+         last_call = cudaGetLastError();
+       },
+       cudaErrorInvalidValue, "ReverseKernel is refused: too much shared"},
       {"CopyBeyondAllocation",
        [] {
          std::vector<int> host(65);
@@ -197,6 +232,19 @@ const std::vector<FaultCase>& FaultCases() {
        },
        cudaErrorInvalidValue,
        "a copy of 260 bytes at byte 0 of an allocation of 256"},
+      {"CopyFromFreedMemory",
+       [] {
+         int* const data = Numbers();
+         cudaFree(data);
+         int host = 0;
+         last_call =
+             cudaMemcpy(&host, data, sizeof(host), cudaMemcpyDeviceToHost);
+       },
+       cudaErrorInvalidValue, "a copy from a GPU, with an address that is in"},
+      {"MemsetBeyondAllocation",
+       [] { last_call = cudaMemset(Numbers(), 0, 65 * sizeof(int)); },
+       cudaErrorInvalidValue,
+       "cudaMemset of 260 bytes at byte 0 of an allocation of 256"},
       {"OtherDevicesStream",
        [] {
          cudaStream_t stream = nullptr;
@@ -208,6 +256,21 @@ const std::vector<FaultCase>& FaultCases() {
          last_call = cudaEventRecord(event, stream);
        },
        cudaErrorInvalidResourceHandle, "with another current device"},
+      {"OtherDevicesGraph",
+       [] {
+         cudaStream_t stream = nullptr;
+         cudaGraph_t graph = nullptr;
+         cudaGraphExec_t ready = nullptr;
+         cudaSetDevice(1);
+         cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+         cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+         cudaStreamEndCapture(stream, &graph);
+         cudaGraphInstantiateWithFlags(&ready, graph, 0);
+         cudaSetDevice(0);
+         cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+         last_call = cudaGraphLaunch(ready, stream);
+       },
+       cudaErrorInvalidValue, "a launch of a graph that the GPU does not have"},
       {"FreedTwice",
        [] {
          int* const data = Numbers();
@@ -226,6 +289,7 @@ const std::vector<FaultCase>& FaultCases() {
        [] {
          int* const data = Numbers();
          cudaFree(data);
+         Numbers();  // does not get the same address
          LaunchBeyond(data, 0);
        },
        cudaErrorIllegalAddress, "in no allocation"},

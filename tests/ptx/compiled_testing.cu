@@ -87,6 +87,11 @@ __global__ void SharedBeyondKernel(int* data, int at) {
   __syncthreads();
   data[0] = buffer[at];
 }
+__global__ void MissingBarrierKernel(int* data) {
+  __shared__ int buffer[64];
+  buffer[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = buffer[threadIdx.x / 2];
+}
 __global__ void UnwrittenKernel(int* data) {
   __shared__ int buffer[64];
   if (threadIdx.x > 0) buffer[threadIdx.x] = 1;
@@ -148,6 +153,7 @@ void LaunchBeyond(int* data, int at) { BeyondKernel<<<1, 1>>>(data, at); }
 void LaunchSharedBeyond(int* data, int at) {
   SharedBeyondKernel<<<1, 32>>>(data, at);
 }
+void LaunchMissingBarrier(int* data) { MissingBarrierKernel<<<1, 64>>>(data); }
 void LaunchUnwritten(int* data) { UnwrittenKernel<<<1, 64>>>(data); }
 void LaunchLostBarrier(int* data) { LostBarrierKernel<<<1, 64>>>(data); }
 void LaunchWrongMask(int* data) { WrongMaskKernel<<<1, 32>>>(data); }
@@ -157,6 +163,9 @@ void LaunchTrap() { TrapKernel<<<1, 1>>>(); }
 void LaunchNull() { BeyondKernel<<<1, 1>>>(nullptr, 0); }
 void LaunchTooLarge(int* data, int threads) {
   BoundedKernel<<<1, threads>>>(data);
+}
+void LaunchTooMuchShared(int* data) {
+  ReverseKernel<<<1, 64, (48 << 10) + 4>>>(data);
 }
 void LaunchEmptyGrid(int* data) { BoundedKernel<<<0, 64>>>(data); }
 

@@ -36,6 +36,7 @@ void LaunchReverse(int* data);
 void LaunchMisaligned(float* data);    // loads a float4 at data + 1
 void LaunchBeyond(int* data, int at);  // data[at] = 1
 void LaunchSharedBeyond(int* data, int at);
+void LaunchMissingBarrier(int* data);
 void LaunchUnwritten(int* data);
 void LaunchLostBarrier(int* data);  // not all threads reach the same one
 void LaunchWrongMask(int* data);    // asks for lanes that do not come
@@ -45,6 +46,7 @@ void LaunchTrap();
 void LaunchNull();
 void LaunchTooLarge(int* data, int threads);  // the kernel's bound is 64
 void LaunchEmptyGrid(int* data);
+void LaunchTooMuchShared(int* data);  // 4 bytes more than a block can have
 
 }  // namespace d2l::ptx
 

@@ -38,6 +38,12 @@ int Multiprocessors() {
   return asked == nullptr ? 4 : std::atoi(asked);
 }
 
+// Whether the GPUs can use each other's memory.
+bool HavePeers() {
+  const char* const asked = std::getenv("D2L_PTX_PEERS");
+  return asked == nullptr || std::atoi(asked) != 0;
+}
+
 FakeCuda::Options GpuOptions() {
   FakeCuda::Options options;
   options.gpus = kGpus;
@@ -138,7 +144,7 @@ int Refusal(const Kernel& kernel, dim3 grid, dim3 block, std::size_t shared) {
                   " (grid %u, %u, %u; block %u, %u, %u; %zu bytes of dynamic "
                   "shared memory)",
                   grid.x, grid.y, grid.z, block.x, block.y, block.z, shared);
-    Report("CUDA is called wrongly: a launch of " + kernel.text.name +
+    Report("CUDA is called wrongly: a launch of " + NameOf(kernel) +
            " is refused: " + why + sizes);
     return error;
   };
@@ -164,11 +170,25 @@ int Refusal(const Kernel& kernel, dim3 grid, dim3 block, std::size_t shared) {
   return 0;
 }
 
-MemoryRange FindMemory(std::uint64_t address) {
-  const auto [begin, bytes] =
-      Gpus().BlockOf(reinterpret_cast<const void*>(address));
+// For a kernel of the GPU.
+MemoryRange FindMemory(int gpu, std::uint64_t address) {
+  const auto* const data = reinterpret_cast<const void*>(address);
+  if (!Gpus().MayUse(gpu, data)) return {};
+  const auto [begin, bytes] = Gpus().BlockOf(data);
   const auto start = reinterpret_cast<std::uint64_t>(begin);
   return {start, start + bytes};
+}
+
+// "" if the bytes are inside of the allocation that holds their first, or if
+// there is none.
+std::string Beyond(const void* data, std::size_t bytes) {
+  const auto [begin, size] = Gpus().BlockOf(data);
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(data) -
+                                               static_cast<const char*>(begin));
+  if (begin == nullptr || offset + bytes <= size) return "";
+  return " of " + std::to_string(bytes) + " bytes at byte " +
+         std::to_string(offset) + " of an allocation of " +
+         std::to_string(size);
 }
 
 struct Configuration {
@@ -377,7 +397,9 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block,
   launch.grid = {grid.x, grid.y, grid.z};
   launch.block = {block.x, block.y, block.z};
   launch.dynamic_shared = shared;
-  launch.find_memory = FindMemory;
+  launch.find_memory = [gpu = GpuOf(StreamOf(stream))](std::uint64_t address) {
+    return FindMemory(gpu, address);
+  };
   launch.params.resize(kernel->param_bytes);
   for (std::size_t i = 0; i < kernel->params.size(); ++i) {
     const auto& [at, bytes] = kernel->params[i];
@@ -446,10 +468,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int gpu) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int gpu, int peer) {
-  *can = gpu != peer ? 1 : 0;
+  *can = gpu != peer && HavePeers() ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  if (!HavePeers()) return Done(cudaErrorPeerAccessUnsupported);
   const int gpu = CurrentGpu();
   if (Gpus().peers().count({gpu, peer}) != 0) {
     return Done(cudaErrorPeerAccessAlreadyEnabled);
@@ -602,21 +625,31 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return Done(Gpus().MemoryInfo(free, total));
 }
 cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
+  if (DataAt(data, bytes) == nullptr) {
+    const std::string beyond = Beyond(data, bytes);
+    return Misuse(cudaErrorInvalidValue,
+                  "cudaMemset" +
+                      (beyond.empty() ? " of no allocation of a GPU" : beyond));
+  }
   const cudaStream_t stream = StreamOf(nullptr);
   const int error = Enqueue(stream, [=] { std::memset(data, value, bytes); });
   return Done(error != 0 ? error : Await(stream));
 }
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, std::size_t bytes,
-                            cudaMemcpyKind, cudaStream_t stream) {
+                            cudaMemcpyKind kind, cudaStream_t stream) {
   for (const void* const side : {static_cast<const void*>(dst), src}) {
-    const auto [begin, size] = Gpus().BlockOf(side);
-    const auto offset = static_cast<std::size_t>(
-        static_cast<const char*>(side) - static_cast<const char*>(begin));
-    if (begin == nullptr || offset + bytes <= size) continue;
-    return Misuse(cudaErrorInvalidValue,
-                  "a copy of " + std::to_string(bytes) + " bytes at byte " +
-                      std::to_string(offset) + " of an allocation of " +
-                      std::to_string(size));
+    const bool names_gpu =
+        kind == cudaMemcpyDeviceToDevice ||
+        kind == (side == dst ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
+    if (names_gpu && DataAt(side, 0) == nullptr) {
+      return Misuse(cudaErrorInvalidValue,
+                    std::string("a copy ") + (side == dst ? "to" : "from") +
+                        " a GPU, with an address that is in no allocation");
+    }
+    const std::string beyond = Beyond(side, bytes);
+    if (!beyond.empty()) {
+      return Misuse(cudaErrorInvalidValue, "a copy" + beyond);
+    }
   }
   return Done(Gpus().CopyAsync(dst, src, bytes, StreamOf(stream)));
 }

@@ -1,10 +1,14 @@
 // Runs grids: the order of blocks, warps and lanes, and what they wait for.
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -60,6 +64,7 @@ class GridRun {
     const std::size_t warps = (threads_ + kLanes - 1) / kLanes;
     block_.launch = &launch;
     block_.shared.resize(kernel_.shared_bytes + launch.dynamic_shared);
+    block_.uses.resize(block_.shared.size() / 4 + 1);
     block_.last_range.resize(kernel_.code.size());
     block_.warps.resize(warps);
     // Kept for the thread's next grid: new memory costs more than a small grid.
@@ -156,12 +161,13 @@ class GridRun {
     if (name == "%lanemask_le") return (2u << lane) - 1;
     if (name == "%lanemask_gt") return ~((2u << lane) - 1);
     if (name == "%lanemask_ge") return ~((1u << lane) - 1);
-    throw Unsupported(kernel_.text.name + ": the register " + name);
+    throw Unsupported(NameOf(kernel_) + ": the register " + name);
   }
 
   void RunBlock() {
     std::fill(block_.shared.begin(), block_.shared.end(), '\xff');
     block_.written.assign(block_.shared.size(), 0);
+    ++block_.time;
     steps_left_ = settings_.most_steps;
     for (Warp& warp : block_.warps) {
       for (const auto& [place, axis] : block_indices_) {
@@ -204,6 +210,7 @@ class GridRun {
       }
       warp.at_barrier.clear();
     }
+    ++block_.time;
   }
 
   // ---- Warps.
@@ -332,6 +339,7 @@ class GridRun {
     });
     if ((asked & warp.alive & ~lanes) != 0) return false;
     Take(warp.at_sync, here - warp.at_sync.begin());
+    ++warp.syncs;
     warp.active = lanes;
     i.run(warp, i);
     return true;
@@ -355,9 +363,32 @@ class GridRun {
 
 void RunGrid(const Launch& launch) { GridRun(launch).Run(); }
 
+std::string NameOf(const Kernel& kernel) {
+  const std::string& mangled = kernel.text.name;
+  if (mangled.compare(0, 2, "_Z") != 0) return mangled;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
+      std::free);
+  if (demangled == nullptr) return mangled;
+  const std::string name = demangled.get();
+  // The last name outside of <> and of "(anonymous namespace)".
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == '(' && depth == 0 && name.compare(i, 11, "(anonymous ") != 0) {
+      return name.substr(begin, i - begin);
+    }
+    depth += (c == '<' || c == '(') - (c == '>' || c == ')');
+    if (depth == 0 && (c == ':' || c == ' ')) begin = i + 1;
+  }
+  return name.substr(begin);
+}
+
 std::string ThreadOf(const Warp& warp, int lane) {
   const Launch& launch = *warp.block->launch;
-  return "kernel " + launch.kernel->text.name + ", block " +
+  return "kernel " + NameOf(*launch.kernel) + ", block " +
          Text(warp.block->index) + " of " + Text(launch.grid) + ", thread " +
          std::to_string(warp.number * kLanes + static_cast<unsigned>(lane)) +
          " of " + Text(launch.block);

@@ -96,12 +96,67 @@ TEST_F(GridTest, EndsLoopsThatDoNot) {
 
 TEST_F(GridTest, FindsReadsOfSharedMemoryThatNobodyWrote) {
   EXPECT_EQ(
-      FaultOf("st.shared.u32 [buffer], 1;\nld.shared.u32 %r0, [buffer];\n", 32,
+      FaultOf("st.shared.u32 [buffer], 1;\nld.shared.u32 %r0, [buffer];\n", 1,
               kShared),
       0);
   EXPECT_THAT(TakeFindings(), IsEmpty());
   EXPECT_EQ(FaultOf("ld.shared.u32 %r0, [buffer+8];\n", 32, kShared), 0);
   EXPECT_THAT(TakeFindings(), Contains(HasSubstr("that nobody wrote")));
+}
+
+TEST_F(GridTest, FindsAtomicsOnSharedMemoryThatNobodyWrote) {
+  EXPECT_EQ(FaultOf("atom.shared.exch.b32 %r0, [buffer], 1;\n"
+                    "atom.shared.add.u32 %r0, [buffer], 1;\n",
+                    32, kShared),
+            0);
+  EXPECT_THAT(TakeFindings(), IsEmpty());
+  EXPECT_EQ(FaultOf("red.shared.add.u32 [buffer], 1;\n", 32, kShared), 0);
+  EXPECT_THAT(TakeFindings(), Contains(HasSubstr("that nobody wrote")));
+}
+
+TEST_F(GridTest, FindsRacesInSharedMemory) {
+  // Each thread writes its word, and reads that of thread t ^ `other`.
+  const auto exchange = [this](int other, const std::string& between) {
+    EXPECT_EQ(
+        FaultOf("mov.u32 %r0, buffer;\nshl.b32 %r1, %t32, 2;\n"
+                "add.u32 %r2, %r0, %r1;\nst.shared.u32 [%r2], %t32;\n" +
+                    between + "xor.b32 %r3, %t32, " + std::to_string(other) +
+                    ";\nshl.b32 %r3, %r3, 2;\nadd.u32 %r3, %r0, %r3;\n"
+                    "ld.shared.u32 %r4, [%r3];\n",
+                64, kShared),
+        0);
+    return TakeFindings();
+  };
+  const auto race = Contains(HasSubstr(
+      "a race in shared memory: reads what another thread writes at"));
+  EXPECT_THAT(exchange(1, ""), race);
+  EXPECT_THAT(exchange(1, "bar.warp.sync -1;\n"), IsEmpty());
+  EXPECT_THAT(exchange(1, "bar.sync 0;\n"), IsEmpty());
+  EXPECT_THAT(exchange(0, ""), IsEmpty());
+  EXPECT_THAT(exchange(32, "bar.warp.sync -1;\n"), race);
+  EXPECT_THAT(exchange(32, "bar.sync 0;\n"), IsEmpty());
+  // The second warp writes what the first has read.
+  EXPECT_THAT(exchange(32,
+                       "bar.sync 0;\nld.shared.u32 %r4, [buffer+128];\n"
+                       "st.shared.u32 [%r2], 1;\n"),
+              Contains(HasSubstr("writes what another thread reads at")));
+}
+
+TEST_F(GridTest, FindsNoRaceWhereBytesOrAtomicsDiffer) {
+  EXPECT_EQ(FaultOf("mov.u32 %r0, buffer;\nadd.u32 %r1, %r0, %t32;\n"
+                    "st.shared.u8 [%r1], %t32;\nbar.sync 0;\n"
+                    "red.shared.add.u32 [buffer], 1;\n",
+                    64, kShared),
+            0);
+  EXPECT_THAT(TakeFindings(), IsEmpty());
+  EXPECT_EQ(FaultOf("setp.eq.u32 %p0, %t32, 0;\n"
+                    "@%p0 st.shared.u32 [buffer], 0;\nbar.sync 0;\n"
+                    "red.shared.add.u32 [buffer], 1;\n"
+                    "ld.shared.u32 %r1, [buffer];\n",
+                    64, kShared),
+            0);
+  EXPECT_THAT(TakeFindings(),
+              Contains(HasSubstr("reads what another thread writes")));
 }
 
 TEST_F(GridTest, FindsDifferentBarriers) {
@@ -190,6 +245,17 @@ TEST_F(GridTest, CallsFunctions) {
             &data, 64, 1, twice);
   EXPECT_EQ(data[0], 0);
   EXPECT_EQ(data[63], 126);
+}
+
+TEST_F(GridTest, PrintsNothing) {
+  std::vector<std::uint32_t> data(64);
+  RunKernel(std::string("{\n.param .b64 p0;\nst.param.b64 [p0], %data;\n"
+                        ".param .b64 p1;\nst.param.b64 [p1], %data;\n"
+                        ".param .b32 r0;\ncall.uni (r0), vprintf, (p0, p1);\n"
+                        "ld.param.b32 %r1, [r0];\n}\n") +
+                kOwnElement + "st.global.u32 [%x1], 3;\n",
+            &data, 64);
+  EXPECT_THAT(data, Each(3));
 }
 
 // A sum in shared memory, which must not depend on the order of anything.

@@ -178,11 +178,27 @@ struct Counts {
   std::int64_t atomics = 0;    // of lanes
 };
 
+// The last write and the last read of a word of shared memory.
+struct SharedWord {
+  struct Use {
+    std::uint32_t time = 0;   // of the block
+    std::uint32_t syncs = 0;  // of the warp
+    std::uint16_t thread = 0;
+    std::uint8_t bytes = 0;  // a bit for each
+    bool atomic = false;
+    std::uint32_t place = 0;  // in the code
+  };
+  Use write;
+  Use read;
+};
+
 struct Block {
   const Launch* launch = nullptr;
   unsigned index[3] = {};
   std::vector<char> shared;
   std::vector<char> written;  // by byte of shared memory
+  std::vector<SharedWord> uses;
+  std::uint32_t time = 0;  // counts what orders all threads
   std::vector<Warp> warps;
   // What each instruction last accessed in global memory.
   std::vector<MemoryRange> last_range;
@@ -204,11 +220,14 @@ struct Warp {
   std::vector<Group> ready;
   std::vector<Group> at_barrier;
   std::vector<Group> at_sync;  // wait for other lanes of the warp
+  std::uint32_t syncs = 0;     // counts .sync instructions
 };
 
 // Throws Fault, and Unsupported. Other findings are reported: report.h.
 void RunGrid(const Launch& launch);
 
+// "SoftmaxKernel<float, true>".
+std::string NameOf(const Kernel& kernel);
 // "kernel …, block (0, 0, 0) of (1, 1, 1), thread 3 of (64, 1, 1)".
 std::string ThreadOf(const Warp& warp, int lane);
 // Also reports it.

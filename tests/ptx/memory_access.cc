@@ -32,15 +32,19 @@ std::string Hexadecimal(std::uint64_t number) {
   return text;
 }
 
+enum class Kind { kRead, kWrite, kExchange, kAtomic };
+
 // The addresses of the active lanes, and what they are for.
 class Access {
  public:
-  Access(Warp& warp, const Instruction& instruction, bool writes)
+  Access(Warp& warp, const Instruction& instruction, Kind kind)
       : warp_(warp),
         block_(*warp.block),
         instruction_(instruction),
         bytes_(std::size_t{instruction.element_bytes} * instruction.count),
-        writes_(writes) {
+        writes_(kind != Kind::kRead),
+        reads_(kind == Kind::kRead || kind == Kind::kAtomic),
+        atomic_(kind == Kind::kExchange || kind == Kind::kAtomic) {
     const auto* const wide = Register<std::uint64_t>(warp, instruction.in[0]);
     const auto* const narrow = Register<std::uint32_t>(warp, instruction.in[0]);
     const auto offset = static_cast<std::uint64_t>(instruction.immediate);
@@ -84,6 +88,7 @@ class Access {
       case Space::kShared:
         RequireInside(lane, address, block_.shared.size(), "shared memory");
         CheckWritten(lane, address);
+        CheckOrder(lane, address);
         return &block_.shared[address];
       case Space::kLocal: {
         const std::size_t bytes = block_.launch->kernel->local_bytes;
@@ -111,11 +116,49 @@ class Access {
   void CheckWritten(int lane, std::uint64_t at) const {
     const auto begin = block_.written.begin() + static_cast<std::ptrdiff_t>(at);
     const auto end = begin + static_cast<std::ptrdiff_t>(bytes_);
-    if (!writes_ && std::find(begin, end, 0) != end) {
+    if (reads_ && std::find(begin, end, 0) != end) {
       ReportAt("reads shared memory that nobody wrote", warp_, instruction_,
                lane);
     }
     if (writes_) std::fill(begin, end, 1);
+  }
+
+  // Two threads use a word, one writes it, not both are atomic, and nothing is
+  // between them that orders the two.
+  void CheckOrder(int lane, std::uint64_t at) const {
+    SharedWord::Use now;
+    now.time = block_.time;
+    now.syncs = warp_.syncs;
+    now.thread = static_cast<std::uint16_t>(warp_.number * kLanes +
+                                            static_cast<unsigned>(lane));
+    now.atomic = atomic_;
+    now.place = static_cast<std::uint32_t>(&instruction_ -
+                                           block_.launch->kernel->code.data());
+    for (std::uint64_t word = at / 4; word * 4 < at + bytes_; ++word) {
+      SharedWord& last = block_.uses[word];
+      const unsigned mask = bytes_ >= 4 ? 15 : ((1u << bytes_) - 1) << at % 4;
+      now.bytes = static_cast<std::uint8_t>(mask);
+      RequireOrder(lane, now, last.write, "writes");
+      if (writes_) RequireOrder(lane, now, last.read, "reads");
+      (writes_ ? last.write : last.read) = now;
+    }
+  }
+
+  void RequireOrder(int lane, const SharedWord::Use& now,
+                    const SharedWord::Use& before, const char* what) const {
+    const bool same_warp = now.thread / kLanes == before.thread / kLanes;
+    if (now.time != before.time || now.thread == before.thread ||
+        (same_warp && now.syncs != before.syncs) ||
+        (now.bytes & before.bytes) == 0 || (now.atomic && before.atomic)) {
+      return;
+    }
+    const Kernel& kernel = *block_.launch->kernel;
+    ReportAt(std::string("a race in shared memory: ") +
+                 (writes_ ? "writes" : "reads") + " what another thread " +
+                 what + " at " +
+                 kernel.module->Where(kernel.code[before.place]) +
+                 ", and nothing orders the two; here",
+             warp_, instruction_, lane);
   }
 
   char* LocateGlobal(int lane, std::uint64_t address) const {
@@ -153,7 +196,7 @@ class Access {
       return what + ", byte " + std::to_string(address - range.begin) +
              " of an allocation of " + std::to_string(range.end - range.begin);
     }
-    return what + ", in no allocation";
+    return what + ", in no allocation that the GPU can use";
   }
 
   // ---- Counting.
@@ -194,6 +237,8 @@ class Access {
   const Instruction& instruction_;
   const std::size_t bytes_;
   const bool writes_;
+  const bool reads_;
+  const bool atomic_;
   bool shared_ = false;
   bool global_ = false;
   std::set<std::pair<int, std::uint64_t>> pieces_;  // by pass
@@ -202,7 +247,7 @@ class Access {
 
 template <typename Memory, typename Reg>
 void Load(Warp& warp, const Instruction& i) {
-  const Access from(warp, i, /*writes=*/false);
+  const Access from(warp, i, Kind::kRead);
   ForLanes(warp.active, [&](int l) {
     for (int k = 0; k < i.count; ++k) {
       Memory x;
@@ -214,7 +259,7 @@ void Load(Warp& warp, const Instruction& i) {
 
 template <typename Memory, typename Reg>
 void Store(Warp& warp, const Instruction& i) {
-  const Access to(warp, i, /*writes=*/true);
+  const Access to(warp, i, Kind::kWrite);
   ForLanes(warp.active, [&](int l) {
     for (int k = 0; k < i.count; ++k) {
       const auto x = static_cast<Memory>(Register<Reg>(warp, i.out[k])[l]);
@@ -276,7 +321,9 @@ struct Exchange {
 template <typename T, typename Operation>
 void Atomic(Warp& warp, const Instruction& i) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-  const Access at(warp, i, /*writes=*/true);
+  const Access at(
+      warp, i,
+      std::is_same_v<Operation, Exchange> ? Kind::kExchange : Kind::kAtomic);
   const T* const x = Register<T>(warp, i.in[1]);
   ForLanes(warp.active, [&](int l) {
     auto* const memory = reinterpret_cast<Bits*>(at[l]);
@@ -296,7 +343,7 @@ void Atomic(Warp& warp, const Instruction& i) {
 // Writes in[2] where in[1] is.
 template <typename T>
 void CompareAndSwap(Warp& warp, const Instruction& i) {
-  const Access at(warp, i, /*writes=*/true);
+  const Access at(warp, i, Kind::kAtomic);
   const T* const expected = Register<T>(warp, i.in[1]);
   const T* const made = Register<T>(warp, i.in[2]);
   ForLanes(warp.active, [&](int l) {

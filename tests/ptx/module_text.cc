@@ -1,6 +1,7 @@
 #include "tests/ptx/module_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <unordered_map>
@@ -182,17 +183,32 @@ class Parser {
   // 3".
   void Location() {
     Expect(".loc");
-    source_file_ = static_cast<int>(TakeNumber());
-    source_line_ = static_cast<int>(TakeNumber());
-    TakeNumber();
+    const auto take_place = [this] {
+      Statement::Place place;
+      for (int* part : {&place.file, &place.line, &place.column}) {
+        *part = static_cast<int>(TakeNumber());
+      }
+      return place;
+    };
+    const auto key = [](const Statement::Place& place) {
+      return std::array<int, 3>{place.file, place.line, place.column};
+    };
+    source_ = take_place();
     while (Take(",")) {
       if (Take("inlined_at")) {
-        for (int i = 0; i < 3; ++i) TakeNumber();
+        inlined_at_[key(source_)] = take_place();
       } else {
         Expect("function_name");
         TakeName();
         if (Take("+")) TakeNumber();
       }
+    }
+    // A caller's own place has been named before.
+    caller_ = source_;
+    for (int depth = 0; depth < 8 && caller_.file == source_.file; ++depth) {
+      const auto at = inlined_at_.find(key(caller_));
+      if (at == inlined_at_.end()) break;
+      caller_ = at->second;
     }
   }
 
@@ -300,8 +316,8 @@ class Parser {
     }
     Statement made;
     made.line = line_;
-    made.source_file = source_file_;
-    made.source_line = source_line_;
+    made.source = source_;
+    made.caller = caller_;
     if (Take("@")) {
       made.guard_negated = Take("!");
       made.guard = FindRegister(TakeName());
@@ -407,8 +423,10 @@ class Parser {
   const std::string& text_;
   std::size_t at_ = 0;
   int line_;
-  int source_file_ = 0;
-  int source_line_ = 0;
+  Statement::Place source_;
+  Statement::Place caller_;
+  // Where a place was inlined last.
+  std::map<std::array<int, 3>, Statement::Place> inlined_at_;
   Token token_;
   ModuleText module_;
   FunctionText function_;  // that is being read

@@ -87,8 +87,13 @@ struct Statement {
   std::vector<Operand> operands;
   int line = 0;  // of the PTX
   // Of the CUDA source, from -lineinfo.
-  int source_file = 0;
-  int source_line = 0;
+  struct Place {
+    int file = 0;
+    int line = 0;
+    int column = 0;
+  };
+  Place source;
+  Place caller;  // in the file into which the source is inlined, or source
 };
 
 struct Variable {

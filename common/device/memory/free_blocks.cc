@@ -1,6 +1,5 @@
 #include "common/device/memory/free_blocks.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,14 +18,6 @@ constexpr std::size_t kSmallest = 64;
 constexpr std::size_t kLargestSmall = std::size_t{1} << 20;
 // The sizes of large blocks are multiples of this.
 constexpr std::size_t kGranule = std::size_t{64} << 10;
-
-// For the check of kernels (BUILD) a small block ends where its array ends, so
-// that the device finds an access behind it.
-#ifdef D2L_EXACT_BLOCKS
-constexpr bool kExact = true;
-#else
-constexpr bool kExact = false;
-#endif
 
 [[noreturn]] void EndInUse(const Storage& block) {
   // The lower bits of an id count blocks (DeviceMemory::Reuse).
@@ -53,7 +44,6 @@ std::size_t FreeBlocks::BlockSize(std::size_t bytes) {
   if (bytes > kLargestSmall) {
     return (bytes + kGranule - 1) / kGranule * kGranule;
   }
-  if (kExact) return std::max<std::size_t>(bytes, 1);
   const unsigned size_class = SizeClass(bytes);
   const std::size_t step = size_class % kStepsPerDoubling;
   return ((8 + step) * (kSmallest / 8)) << (size_class / kStepsPerDoubling);

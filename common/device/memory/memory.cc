@@ -27,6 +27,14 @@ namespace {
 
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
+// For the checks of kernels (BUILD) a block of a GPU ends where its array ends,
+// up to this size, so that the device finds an access behind it.
+#ifdef D2L_EXACT_BLOCKS
+constexpr std::size_t kLargestExact = std::size_t{1} << 20;
+#else
+constexpr std::size_t kLargestExact = 0;
+#endif
+
 struct AllMemories {
   Mutex mutex;
   std::vector<DeviceMemory*> memories ABSL_GUARDED_BY(mutex);
@@ -88,7 +96,10 @@ StorageRef DeviceMemory::AllocatePinned(std::size_t bytes) {
 
 StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
   if (bytes > FreeBlocks::kLargestRequest) ThrowOutOfMemory(bytes);
-  const std::size_t size = FreeBlocks::BlockSize(bytes);
+  std::size_t size = FreeBlocks::BlockSize(bytes);
+  if (size <= kLargestExact && device_.type() == DeviceType::kCuda) {
+    size = std::max<std::size_t>(bytes, 1);
+  }
   MemoryBlock* block = nullptr;
   {
     std::lock_guard<SpinLock> lock(lock_);

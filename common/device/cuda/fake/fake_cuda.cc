@@ -55,8 +55,20 @@ class GpuMemoryAccess {
 // How much of a stream's queue a host function takes.
 constexpr std::size_t kHostFunctionEntries = 17;
 
-// A mapping has at least one byte.
-std::size_t MappedBytes(std::size_t bytes) { return bytes == 0 ? 1 : bytes; }
+// Pages for so many bytes, and one more that nobody may use: what lies behind
+// an allocation is not another one.
+constexpr std::size_t kPage = 4096;
+std::size_t MappedBytes(std::size_t bytes) {
+  return (bytes + kPage - 1) / kPage * kPage + kPage;
+}
+
+// Addresses that nobody may use; at `at`, where others were, unless it is null.
+void* MapNothing(void* at, std::size_t bytes) {
+  return mmap(at, MappedBytes(bytes), PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+                  (at == nullptr ? 0 : MAP_FIXED),
+              -1, 0);
+}
 
 // Each GPU's clock starts at another time.
 std::int64_t ClockOf(int gpu) { return NowNanos() + gpu * 7'000'000'000; }
@@ -526,12 +538,13 @@ int FakeCuda::CopyAsync(void* dst, const void* src, std::size_t bytes,
 
 int FakeCuda::AllocateBlock(std::size_t bytes, int gpu, void** data) {
   constexpr int kReadAndWrite = PROT_READ | PROT_WRITE;
-  *data = mmap(nullptr, MappedBytes(bytes), kReadAndWrite,
-               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *data = MapNothing(nullptr, bytes);
   if (*data == MAP_FAILED) return kCudaMemoryAllocation;
-  const int key = GpuMemoryAccess::Key();
-  if (gpu != kHost && key >= 0) {
-    pkey_mprotect(*data, MappedBytes(bytes), kReadAndWrite, key);
+  const int key = gpu == kHost ? -1 : GpuMemoryAccess::Key();
+  // With the key -1 it is mprotect.
+  if (pkey_mprotect(*data, MappedBytes(bytes) - kPage, kReadAndWrite, key)) {
+    munmap(*data, MappedBytes(bytes));
+    return kCudaMemoryAllocation;
   }
   blocks_[reinterpret_cast<std::uintptr_t>(*data)] = {bytes, gpu};
   return 0;
@@ -544,7 +557,8 @@ int FakeCuda::FreeBlock(void* data, bool pinned) {
     return kCudaInvalidValue;
   }
   if (!pinned) used_[it->second.gpu] -= it->second.bytes;
-  munmap(data, MappedBytes(it->second.bytes));
+  // The addresses stay taken, so that a use after this is found.
+  MapNothing(data, it->second.bytes);
   blocks_.erase(it);
   return 0;
 }
@@ -562,6 +576,13 @@ std::pair<const void*, std::size_t> FakeCuda::BlockOf(const void* address) {
   if (it == blocks_.begin() || Find(address, 1) == nullptr) return {nullptr, 0};
   --it;
   return {reinterpret_cast<const void*>(it->first), it->second.bytes};
+}
+
+bool FakeCuda::MayUse(int gpu, const void* address) {
+  Lock lock(mutex_);
+  const Block* const block = Find(address, 1);
+  return block != nullptr && (block->gpu == kHost || block->gpu == gpu ||
+                              peers_.count({gpu, block->gpu}) != 0);
 }
 
 int FakeCuda::Allocate(std::size_t bytes, void** data) {

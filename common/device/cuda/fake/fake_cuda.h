@@ -122,6 +122,9 @@ class FakeCuda final : public CudaApi {
   // The start and the size of the allocation that holds the address; null and 0
   // if there is none.
   std::pair<const void*, std::size_t> BlockOf(const void* address);
+  // Whether a kernel of the GPU can use the allocation that holds the address:
+  // its own memory, pinned memory, that of a GPU to which it has access.
+  bool MayUse(int gpu, const void* address);
 
   // For a kernel: makes an error that loses the GPU's context.
   void Crash(int gpu, int error);

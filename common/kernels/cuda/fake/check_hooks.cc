@@ -57,6 +57,8 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __ubsan_handle_out_of_bounds(void*, std::uintptr_t) {
   Fault(FindingKind::kOutOfBounds, __builtin_return_address(0));
+  // Behind an array lie other variables of the program.
+  if (ObserverOfThread() != nullptr) EndThread();
 }
 void __ubsan_handle_type_mismatch_v1(void*, std::uintptr_t address) {
   Fault(FindingKind::kMisaligned, __builtin_return_address(0),

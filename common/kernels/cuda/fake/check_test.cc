@@ -273,6 +273,18 @@ TEST(Check, SeesVariablesOfTheProgram) {
   EXPECT_FALSE(scratch.findings[0].shared);
 }
 
+TEST(Check, EndsAThreadThatGoesBeyondAnArray) {
+  Array<float> out(64), in(64);
+  in.data()[0] = 1;
+  out.data()[0] = 7;
+  EXPECT_TRUE(Found(Check(BeyondTheTile, 2, 64, out.data(), in.data(), 64),
+                    FindingKind::kOutOfBounds));
+  EXPECT_EQ(out.data()[0], 7);
+  // Its fiber begins anew.
+  Check(BeyondTheTile, 1, 64, out.data(), in.data(), 0);
+  EXPECT_EQ(out.data()[0], 1);
+}
+
 TEST(Check, SeesTheEndOfDynamicSharedMemory) {
   Array<float> out(64);
   const auto run = [&](std::size_t words) {

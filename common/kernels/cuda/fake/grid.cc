@@ -123,6 +123,12 @@ class Block {
     return fibers_[running_]->mask;
   }
 
+  [[noreturn]] D2L_SWITCHES_STACKS void EndThread() {
+    fibers_[running_]->state = State::kDone;
+    Prepare(*fibers_[running_]);
+    Jump(scheduler_);
+  }
+
   unsigned running() const { return running_; }
   GridObserver* observer() const { return observer_; }
 
@@ -145,12 +151,18 @@ class Block {
   static std::unique_ptr<Fiber> NewFiber() {
     auto fiber = std::make_unique<Fiber>();
     fiber->stack.reset(new char[kStackBytes]);
-    getcontext(&fiber->begin);
-    fiber->begin.uc_stack.ss_sp = fiber->stack.get();
-    fiber->begin.uc_stack.ss_size = kStackBytes;
-    fiber->begin.uc_link = nullptr;
-    makecontext(&fiber->begin, Enter, 0);
+    Prepare(*fiber);
     return fiber;
+  }
+
+  // It runs from its beginning when it goes on.
+  static void Prepare(Fiber& fiber) {
+    getcontext(&fiber.begin);
+    fiber.begin.uc_stack.ss_sp = fiber.stack.get();
+    fiber.begin.uc_stack.ss_size = kStackBytes;
+    fiber.begin.uc_link = nullptr;
+    makecontext(&fiber.begin, Enter, 0);
+    fiber.begun = false;
   }
 
   void Fault(FindingKind kind, const void* site, const void* other = nullptr) {
@@ -335,6 +347,8 @@ void RunGrid(const Grid& grid, TurnOrder order, GridObserver* observer) {
 }
 
 GridObserver* ObserverOfThread() { return BlockOfThread().observer(); }
+
+void EndThread() { BlockOfThread().EndThread(); }
 
 char* DynamicShared() { return d2l_dynamic_shared; }
 

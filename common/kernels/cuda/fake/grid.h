@@ -71,6 +71,9 @@ void RunGrid(const Grid& grid, TurnOrder order = TurnOrder::kForward,
 // The observer of the grid that runs on this thread; null if there is none.
 GridObserver* ObserverOfThread();
 
+// In a thread of a grid: ends it.
+[[noreturn]] void EndThread();
+
 }  // namespace d2l::kernels::cuda
 
 #endif  // D2L_COMMON_KERNELS_CUDA_FAKE_GRID_H_
