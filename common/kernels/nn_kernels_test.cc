@@ -158,6 +158,11 @@ TEST_P(NnKernelsTest, SumsHaveTheSameBitsOnEveryGpu) {
        {0x1.8117af1f77807p+46, 0x1.48227130282e8p+46, -0x1.922f26fbd3548p+47}},
       // 25 blocks, whose sums a second kernel adds up.
       {{{1}, {1}, {100003}, {1}}, {-0x1.7f8928808b064p+46}},
+      // Rows, shorter than an output's lanes, and longer, in 7 blocks.
+      {{{3}, {49}, {17, 49}, {147, 1}},
+       {-0x1.90e087911ea62p+48, 0x1.4851fe7112010p+47, 0x1.06c4d9ffe010ep+47}},
+      {{{2}, {3000}, {9, 3000}, {6000, 1}},
+       {0x1.53206f0cb6c06p+46, -0x1.4704c123f4628p+45}},
   };
   for (const auto& [layout, expected] : cases) {
     Doubles x(layout.kept.numel() * layout.reduced.numel());

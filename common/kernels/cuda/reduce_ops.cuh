@@ -65,8 +65,8 @@ struct Contiguous {
 };
 
 // Reduces one segment of one output by one lane; its elements are counted from
-// `begin`. load(i) is element i. The loads of kUnroll steps are under way
-// together.
+// `begin`. load(i) is element i, and called for each in the walk's order. The
+// loads of kUnroll steps are under way together.
 template <class Op, int kUnroll, typename Load>
 __device__ typename Op::State ReduceLane(const LaneWalk& walk,
                                          std::int64_t begin, Load load) {

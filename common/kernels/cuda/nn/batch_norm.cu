@@ -9,6 +9,7 @@
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/index/divider.h"
 #include "common/kernels/cuda/index/reduce_plan.h"
+#include "common/kernels/cuda/index/row_places.h"
 #include "common/kernels/cuda/index/vector_split.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/reduce_ops.cuh"
@@ -55,13 +56,10 @@ struct ProductSum {
 struct Channels {
   ReducePlan plan;
   std::int64_t channels, inner, n;
-  Splitter by_inner;
+  RowPlaces places;  // of a lane's elements, from the channel's first on
 
-  // The place of element i of a channel.
-  __device__ std::int64_t Place(std::int64_t channel, std::int64_t i) const {
-    std::int64_t within;
-    const std::int64_t row = by_inner.Split(i, &within) * channels + channel;
-    return row * inner + within;
+  __device__ std::int64_t First(std::int64_t channel) const {
+    return channel * inner;
   }
 };
 
@@ -69,8 +67,10 @@ Channels ChannelsOf(const BatchNormArgs& args) {
   const std::int64_t n = args.batch * args.inner;
   // A plan needs at least one output.
   const std::int64_t outputs = std::max<std::int64_t>(args.channels, 1);
-  return {PlanReduce(outputs, n, /*columns=*/args.inner == 1), args.channels,
-          args.inner, n, Splitter(args.inner, n)};
+  const ReducePlan plan = PlanReduce(outputs, n, /*columns=*/args.inner == 1);
+  return {plan, args.channels, args.inner, n,
+          RowPlaces(args.inner, n, args.channels * args.inner, /*stride=*/1,
+                    plan.Lanes())};
 }
 
 // Computes mean and variance from differences to one of the elements: these are
@@ -90,7 +90,7 @@ struct Statistics {
   const T* x;
 
   __device__ T Origin(const Channels& in, std::int64_t channel) const {
-    return x[in.Place(channel, 0)];
+    return x[in.First(channel)];
   }
   __device__ Terms Of(const Channels& in, std::int64_t channel) const {
     return {x, Origin(in, channel)};
@@ -160,8 +160,9 @@ struct ChannelSums {
                                        const LaneWalk& walk,
                                        std::int64_t begin) const {
     const auto terms = sums.Of(in, channel);
-    return ReduceLane<Op, 2>(walk, begin, [&](std::int64_t i) {
-      return terms(in.Place(channel, begin + i));
+    RowPlaces::Walk place = in.places.From(begin + walk.Element(0, 0));
+    return ReduceLane<Op, 2>(walk, begin, [&](std::int64_t) {
+      return terms(in.First(channel) + place.Next());
     });
   }
   __device__ void Store(std::int64_t channel,
