@@ -187,7 +187,7 @@ void LaunchSums(const CudaLaunch& launch, const BatchNormArgs& args,
 // its channel once. dy may be null.
 template <int kSize, class Elements,
           class V = Vector<typename Elements::T, kSize>>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kLeastBlocks)
     RowsKernel(V* __restrict__ out, const V* __restrict__ dy,
                const V* __restrict__ x, Elements elements, std::int64_t rows,
                std::int64_t channels, std::int64_t inner, Splitter by_channels,
