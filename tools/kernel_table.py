@@ -2,15 +2,17 @@
 """Writes the table of CUDA kernels in common/kernels/cuda/README.md.
 
   tools/kernel_table.py
-  tools/kernel_table.py --check
+  tools/kernel_table.py --check [GPU ...]
 
 Runs the kernels' suites under the check (--config=check_cuda) and sums up what
 the warps asked of memory; then asks ptxas, through nvcc, for registers, stack
-frames and spills on sm_90. Takes five minutes on two cores. Needs a CUDA toolkit.
+frames and spills on each GPU that --config=cuda compiles for. Takes about twenty
+minutes on two cores. Needs a CUDA toolkit.
 
---check writes nothing: it fails if a kernel has a stack frame or spills registers,
-or if the loads of a product of small matrices wait for each other, and ends with 77
-if there is no nvcc.
+--check writes nothing: it fails if a kernel has a stack frame or spills registers
+on one of these GPUs, or on those named after it, as in --check sm_90, or if the
+loads of a product of small matrices wait for each other, and ends with 77 if there
+is no nvcc.
 """
 
 import collections
@@ -63,20 +65,31 @@ def find_nvcc():
 
 
 def nvcc(source, *flags):
-    """Compiles a source for sm_90, as third_party/cuda.bzl does; returns nvcc's output."""
+    """Compiles a source as third_party/cuda.bzl does; returns nvcc's output."""
     return subprocess.run(
-        [find_nvcc(), '-std=c++17', '-arch=sm_90', '-fmad=false', '-I.',
+        [find_nvcc(), '-std=c++17', '-fmad=false', '-I.',
          '--expt-relaxed-constexpr', '-diag-suppress=186', *flags, source],
         cwd=ROOT, check=True, capture_output=True, text=True)
 
 
-def resources():
-    """The largest values over each kernel's versions: {kernel: (registers, stack, spill)}."""
+def all_gpus():
+    """The GPUs for which third_party/cuda.bzl compiles, of those that nvcc knows."""
+    known = subprocess.run([find_nvcc(), '--list-gpu-code'], check=True,
+                           capture_output=True, text=True).stdout.split()
+    rules = (ROOT / 'third_party/cuda.bzl').read_text()
+    archs = re.search(r'def _default_archs.*?return', rules, re.DOTALL)[0]
+    return [gpu for gpu in re.findall(r'sm_\d+', archs) if gpu in known]
+
+
+def resources(gpus):
+    """The most of a kernel's versions: {(kernel, GPU): (registers, stack, spill)}."""
     most = {}
+    codes = [f'-gencode=arch=compute_{gpu[3:]},code={gpu}' for gpu in gpus]
     for source in sorted(KERNELS.glob('**/*.cu')):
         if source.parent.name == 'fake':
             continue
-        said = nvcc(source, '-Xptxas=-v', '-cubin', '-o', '/dev/null').stderr
+        said = nvcc(source, '-Xptxas=-v', '-fatbin', '--threads=0', *codes,
+                    '-o', '/dev/null').stderr
         said = subprocess.run(['c++filt'], input=said, check=True,
                               capture_output=True, text=True).stdout
         for part in said.split("Compiling entry function '")[1:]:
@@ -87,15 +100,18 @@ def resources():
                 r'(\d+) bytes spill loads', part).groups())
             registers = int(re.search(r'Used (\d+) registers', part)[1])
             if name:
-                kernel = re.sub(r'^.*?\d+(?=[A-Z])', '', name[1])
-                most[kernel] = tuple(map(max, most.get(kernel, (0, 0, 0)), (
+                of = (re.sub(r'^.*?\d+(?=[A-Z])', '', name[1]),
+                      re.search(r"for '(sm_\d+)'", part)[1])
+                most[of] = tuple(map(max, most.get(of, (0, 0, 0)), (
                     registers, stack, stores + loads)))
     return most
 
 
 def table():
     """The table, in Markdown."""
-    used = resources()
+    used = {}
+    for (kernel, _), of in resources(all_gpus()).items():
+        used[kernel] = tuple(map(max, used.get(kernel, of), of))
     lines = ['| kernel | sectors a load / ideal | a store / ideal | conflicts |'
              ' lanes | registers | stack | spilled |',
              '|---|---|---|---|---|---|---|---|']
@@ -128,12 +144,13 @@ def loads_at_once(ptx):
     return most
 
 
-def check():
+def check(gpus):
     """The faults in the kernels' machine code, a line each."""
-    wrong = [f'{kernel}: a stack frame of {stack} bytes, {spill} bytes spilled'
-             for kernel, (_, stack, spill) in resources().items()
+    wrong = [f'{kernel} on {gpu}: a stack frame of {stack} bytes, '
+             f'{spill} bytes spilled'
+             for (kernel, gpu), (_, stack, spill) in resources(gpus).items()
              if stack or spill]
-    ptx = nvcc(KERNELS / 'matmul.cu', '-ptx', '-o', '-').stdout
+    ptx = nvcc(KERNELS / 'matmul.cu', '-arch=sm_90', '-ptx', '-o', '-').stdout
     kernels = [part for part in ptx.split('.entry ')[1:]
                if 'SmallProductKernel' in part.split('(')[0]]
     if not kernels:
@@ -151,8 +168,8 @@ def main():
         print('kernel_table.py: no nvcc on $PATH, or in $CUDA_PATH/bin, '
               '$CUDA_HOME/bin or /usr/local/cuda/bin')
         sys.exit(77)
-    if '--check' in sys.argv[1:]:
-        wrong = check()
+    if sys.argv[1:2] == ['--check']:
+        wrong = check(sys.argv[2:] or all_gpus())
         print('\n'.join(wrong))
         sys.exit(1 if wrong else 0)
     readme = KERNELS / 'README.md'

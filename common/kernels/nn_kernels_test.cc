@@ -40,14 +40,17 @@ std::vector<Device> Gpus() {
   return gpus;
 }
 
-// Numbers on a device, between guards, and not where a vector begins.
+// Numbers on a device, between guards. A vector begins at number 0 of the
+// memory and at number 4, and not where the array does unless a test says so.
 template <typename T>
 class Array {
  public:
-  Array(Stream& stream, const Doubles& values)
-      : stream_(stream), host_(values.size() + 2, T{77}) {
+  Array(Stream& stream, const Doubles& values, std::size_t first = 1)
+      : stream_(stream),
+        first_(first),
+        host_(first + values.size() + 1, T{77}) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      host_[i + 1] = static_cast<T>(values[i]);
+      host_[first + i] = static_cast<T>(values[i]);
     }
     memory_ = Memory(stream.device()).Allocate(bytes(), stream);
     stream.CopyAsync(memory_->data(), host_.data(), bytes(),
@@ -55,21 +58,22 @@ class Array {
     stream.Synchronize();
   }
 
-  T* data() { return static_cast<T*>(memory_->data()) + 1; }
+  T* data() { return static_cast<T*>(memory_->data()) + first_; }
   // As the array holds them.
   Doubles Read() {
     stream_.CopyAsync(host_.data(), memory_->data(), bytes(),
                       CopyKind::kDeviceToHost);
     stream_.Synchronize();
-    EXPECT_EQ(host_.front(), T{77});
+    EXPECT_EQ(host_[first_ - 1], T{77});
     EXPECT_EQ(host_.back(), T{77});
-    return Doubles(host_.begin() + 1, host_.end() - 1);
+    return Doubles(host_.data() + first_, host_.data() + host_.size() - 1);
   }
 
  private:
   std::size_t bytes() const { return host_.size() * sizeof(T); }
 
   Stream& stream_;
+  std::size_t first_;
   std::vector<T> host_;
   StorageRef memory_;
 };
@@ -154,6 +158,11 @@ TEST_P(NnKernelsTest, SumsHaveTheSameBitsOnEveryGpu) {
        {0x1.8117af1f77807p+46, 0x1.48227130282e8p+46, -0x1.922f26fbd3548p+47}},
       // 25 blocks, whose sums a second kernel adds up.
       {{{1}, {1}, {100003}, {1}}, {-0x1.7f8928808b064p+46}},
+      // Rows, shorter than an output's lanes, and longer, in 7 blocks.
+      {{{3}, {49}, {17, 49}, {147, 1}},
+       {-0x1.90e087911ea62p+48, 0x1.4851fe7112010p+47, 0x1.06c4d9ffe010ep+47}},
+      {{{2}, {3000}, {9, 3000}, {6000, 1}},
+       {0x1.53206f0cb6c06p+46, -0x1.4704c123f4628p+45}},
   };
   for (const auto& [layout, expected] : cases) {
     Doubles x(layout.kept.numel() * layout.reduced.numel());
@@ -390,12 +399,17 @@ TEST_P(NnKernelsTest, MaxPool2d) {
 
 struct Normalization {
   std::int64_t batch, channels, inner;
+  // Where the array of dy begins, and those of x and out.
+  std::size_t dy_first = 1, first = 1;
 };
 
-// Few and many channels, rows of one element and of many, several segments.
+// Few and many channels, rows of one element and of many, several segments;
+// then rows that are vectors in every array, in some, or for one type.
 const Normalization kNormalizations[] = {
-    {7, 5, 49},   {1, 1, 1},    {2, 3, 1}, {1, 2, 6},   {300, 40, 1},
-    {64, 2, 784}, {5, 3, 3000}, {3, 0, 4}, {9, 70, 17}, {2, 2, 1025},
+    {7, 5, 49},       {1, 1, 1},        {2, 3, 1},          {1, 2, 6},
+    {300, 40, 1},     {64, 2, 784},     {5, 3, 3000},       {3, 0, 4},
+    {9, 70, 17},      {2, 2, 1025},     {64, 2, 784, 4, 4}, {2, 2, 5000, 4, 4},
+    {7, 5, 12, 1, 4}, {7, 5, 12, 4, 1}, {7, 5, 6, 4, 4},    {7, 5, 49, 4, 4},
 };
 
 TEST_P(NnKernelsTest, BatchNorm) {
@@ -425,7 +439,8 @@ TEST_P(NnKernelsTest, BatchNorm) {
         variance[channel(i)] += difference * difference / count;
       }
       SCOPED_TRACE(&b - kNormalizations);
-      Array<T> x_array(stream(), x), dy_array(stream(), dy);
+      Array<T> x_array(stream(), x, b.first);
+      Array<T> dy_array(stream(), dy, b.dy_first);
       Array<T> weight_array(stream(), weight), bias_array(stream(), bias);
       Array<T> statistics(stream(), Doubles(2 * b.channels, 99));
       Enqueue(
@@ -456,7 +471,7 @@ TEST_P(NnKernelsTest, BatchNorm) {
         sums[channel(i)].Add(dy[i]);
         sums[b.channels + channel(i)].Add(dy[i] * xhat(i));
       }
-      Array<T> out(stream(), Doubles(x.size(), 99));
+      Array<T> out(stream(), Doubles(x.size(), 99), b.first);
       Enqueue(stream(), label_,
               BatchNormArgs{BatchNormPass::kForward, kDType, b.batch,
                             b.channels, b.inner, kEps, out.data(),

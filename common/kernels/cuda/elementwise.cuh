@@ -65,6 +65,9 @@ struct Loaded {
 };
 
 inline constexpr unsigned kThreads = kThreadsPerBlock;
+// The blocks that fit on a multiprocessor. Without this number ptxas limits
+// itself to 64 registers a thread, or fewer, and spills some.
+inline constexpr int kLeastBlocks = 2;
 
 __device__ inline std::int64_t ThreadInGrid() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -206,7 +209,7 @@ __device__ void ComputeContiguous(std::int64_t thread, std::int64_t threads,
 }
 
 template <int kSize, typename F, typename Out, typename... In>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kLeastBlocks)
     ContiguousKernel(F f, Out* out, VectorSplit split,
                      ArrayOrNumber<In>... in) {
   ComputeContiguous<kSize>(ThreadInGrid(), ThreadsOfGrid(), f, out, split,
@@ -249,7 +252,7 @@ __device__ void StridedBatch(
 
 // `dims` counts vectors.
 template <int kSize, typename F, typename Out, typename... In>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kLeastBlocks)
     StridedKernel(F f, Out* out, std::int64_t vectors,
                   StridedDims<1 + sizeof...(In)> dims,
                   ArrayOrNumber<In>... in) {

@@ -21,6 +21,11 @@ constexpr int kSlice = 128;
 // Threads of a block; each computes two elements of c, one under the other.
 constexpr int kThreadRows = kSmallTile / 2;
 
+// The blocks that a multiprocessor's registers are to hold. Without this number
+// ptxas takes registers for two.
+template <typename T>
+constexpr int kSmallBlocks = sizeof(T) == 4 ? 6 : 3;
+
 // An operand: element (i, j) is data[i row + j column].
 template <typename T>
 struct Matrix {
@@ -29,22 +34,51 @@ struct Matrix {
   std::int64_t batch;  // from one matrix to the next
 };
 
-// The element of a tile that a thread loads in a round: l is the index of the
-// summed dimension, i the other one. Neighbouring threads load along the side
-// that lies in memory.
+// An element of a tile: l is the index of the summed dimension, i the other
+// one.
 struct TileIndex {
   int i, l;
 };
 
-__device__ TileIndex LoadedIndex(int round, int thread, bool along_l) {
-  static_assert(kSmallTile * kThreadRows == kSlice, "a thread for each l");
-  if (along_l) return {round, thread};
-  const int e = thread + round * kSlice;
-  return {e % kSmallTile, e / kSmallTile};
+// What a thread loads of a tile: an element in each of kSmallTile rounds, from
+// `first` on, `next` further each time. Neighbouring threads load along the
+// side that lies in memory.
+struct Rounds {
+  TileIndex first, next;
+
+  __device__ Rounds(int thread, bool along_l)
+      : first(along_l ? TileIndex{0, thread}
+                      : TileIndex{thread % kSmallTile, thread / kSmallTile}),
+        next(along_l ? TileIndex{1, 0} : TileIndex{0, kThreadRows}) {
+    static_assert(kSmallTile * kThreadRows == kSlice, "a thread for each l");
+  }
+  __device__ TileIndex At(int round) const {
+    return {first.i + round * next.i, first.l + round * next.l};
+  }
+};
+
+// Loads an element in each round from a tile whose last element is `last`. Each
+// address is made of the one before: all of them at a time would take more
+// registers than the elements. Elements outside of a matrix are loaded from its
+// edge, without a branch: the elements of c computed from them are not stored.
+template <typename T>
+__device__ void Load(T (&loaded)[kSmallTile], const T* tile,
+                     std::int64_t i_stride, std::int64_t l_stride,
+                     const Rounds& rounds, TileIndex last) {
+  const T* from = tile + min(rounds.first.i, last.i) * i_stride +
+                  min(rounds.first.l, last.l) * l_stride;
+  const std::int64_t step = rounds.next.i * i_stride + rounds.next.l * l_stride;
+  const int inside =
+      rounds.next.i > 0 ? last.i : (last.l - rounds.first.l) / kThreadRows;
+#pragma unroll
+  for (int round = 0; round < kSmallTile; ++round) {
+    loaded[round] = *from;
+    if (round < inside) from += step;
+  }
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kSmallTile* kThreadRows)
+__global__ void __launch_bounds__(kSmallTile* kThreadRows, kSmallBlocks<T>)
     SmallProductKernel(T* c, std::int64_t ldc, std::int64_t c_batch,
                        Matrix<T> a, Matrix<T> b, std::int64_t m, std::int64_t n,
                        std::int64_t k, std::int64_t tiles) {
@@ -72,33 +106,23 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
     for (std::int64_t begin = 0; begin < k; begin += kSlice) {
       const int depth =
           k - begin < kSlice ? static_cast<int>(k - begin) : kSlice;
-      // Elements outside of a matrix are loaded from its edge, without a
-      // branch: the elements of c computed from them are not stored.
-      const auto a_at = [&](int i, int l) {
-        return a_tile[min(i, last_row) * a.row +
-                      (begin + min(l, depth - 1)) * a.column];
-      };
-      const auto b_at = [&](int j, int l) {
-        return b_tile[(begin + min(l, depth - 1)) * b.row +
-                      min(j, last_column) * b.column];
-      };
+      const T* const a_slice = a_tile + begin * a.column;
+      const T* const b_slice = b_tile + begin * b.row;
       const bool a_along = a.column == 1;
       const bool b_along = b.column != 1;
       if (depth > kSlice / 2) {
         // All loads are under way before the thread waits for the first.
+        const Rounds a_rounds(thread, a_along);
+        const Rounds b_rounds(thread, b_along);
         T from_a[kSmallTile];
         T from_b[kSmallTile];
+        Load(from_a, a_slice, a.row, a.column, a_rounds, {last_row, depth - 1});
+        Load(from_b, b_slice, b.column, b.row, b_rounds,
+             {last_column, depth - 1});
 #pragma unroll
         for (int round = 0; round < kSmallTile; ++round) {
-          const TileIndex in_a = LoadedIndex(round, thread, a_along);
-          const TileIndex in_b = LoadedIndex(round, thread, b_along);
-          from_a[round] = a_at(in_a.i, in_a.l);
-          from_b[round] = b_at(in_b.i, in_b.l);
-        }
-#pragma unroll
-        for (int round = 0; round < kSmallTile; ++round) {
-          const TileIndex in_a = LoadedIndex(round, thread, a_along);
-          const TileIndex in_b = LoadedIndex(round, thread, b_along);
+          const TileIndex in_a = a_rounds.At(round);
+          const TileIndex in_b = b_rounds.At(round);
           left[in_a.i][in_a.l] = from_a[round];
           right[in_b.l][in_b.i] = from_b[round];
         }
@@ -109,8 +133,10 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
           const TileIndex along = {e / depth, e % depth};
           const TileIndex in_a = a_along ? along : across;
           const TileIndex in_b = b_along ? along : across;
-          left[in_a.i][in_a.l] = a_at(in_a.i, in_a.l);
-          right[in_b.l][in_b.i] = b_at(in_b.i, in_b.l);
+          left[in_a.i][in_a.l] =
+              a_slice[min(in_a.i, last_row) * a.row + in_a.l * a.column];
+          right[in_b.l][in_b.i] =
+              b_slice[in_b.l * b.row + min(in_b.i, last_column) * b.column];
         }
       }
       __syncthreads();

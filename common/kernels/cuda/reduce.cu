@@ -2,8 +2,8 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/index/divider.h"
 #include "common/kernels/cuda/index/reduce_plan.h"
+#include "common/kernels/cuda/index/row_places.h"
 #include "common/kernels/cuda/index/strided.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/reduce_ops.cuh"
@@ -55,18 +55,15 @@ struct OfRun : Reduction<Op> {
 template <class Op>
 struct OfRows : Reduction<Op> {
   static constexpr bool runs = false;
-  Splitter by_row;
-  std::int64_t row_stride, stride;
+  RowPlaces places;
 
   __device__ typename Op::State OfLane(std::int64_t output,
                                        const LaneWalk& walk,
                                        std::int64_t begin) const {
     const auto* const first = this->First(output);
-    return ReduceLane<Op, 2>(walk, begin, [&](std::int64_t i) {
-      std::int64_t in_row;
-      const std::int64_t row = by_row.Split(begin + i, &in_row);
-      return first[row * row_stride + in_row * stride];
-    });
+    RowPlaces::Walk place = places.From(begin + walk.Element(0, 0));
+    return ReduceLane<Op, 2>(walk, begin,
+                             [&](std::int64_t) { return first[place.Next()]; });
   }
 };
 
@@ -124,7 +121,8 @@ void Start(const CudaLaunch& launch, const ReduceArgs& args, void* workspace) {
     start(OfRun<Op>{common});
   } else if (rank <= 2) {
     const std::int64_t row = rank == 2 ? layout.reduced[1] : n;
-    start(OfRows<Op>{common, Splitter(row, n), strides[0], strides[rank - 1]});
+    start(OfRows<Op>{common, RowPlaces(row, n, strides[0], strides[rank - 1],
+                                       plan.Lanes())});
   } else {
     start(OfDims<Op>{
         common, MakeStridedDims<1>(layout.reduced, {&layout.reduced_strides})});

@@ -26,7 +26,8 @@
 namespace d2l::kernels::cuda {
 
 // The blocks that fit on a multiprocessor. Without this number ptxas limits
-// itself to 64 registers a thread, or fewer, and spills some.
+// itself to 64 registers a thread, or fewer, and spills some. States of two
+// numbers need the registers of two blocks.
 inline constexpr int kReduceBlocks = 3;
 
 // Steps until parts are merged into the state: there are few roundings to
@@ -65,8 +66,8 @@ struct Contiguous {
 };
 
 // Reduces one segment of one output by one lane; its elements are counted from
-// `begin`. load(i) is element i. The loads of kUnroll steps are under way
-// together.
+// `begin`. load(i) is element i, and called for each in the walk's order. The
+// loads of kUnroll steps are under way together.
 template <class Op, int kUnroll, typename Load>
 __device__ typename Op::State ReduceLane(const LaneWalk& walk,
                                          std::int64_t begin, Load load) {
@@ -134,7 +135,8 @@ __device__ typename Op::State MergeLanes(const ReducePlan& plan,
 // single segment stores the results; several store `states`, segment by
 // segment.
 template <class R>
-__global__ void __launch_bounds__(kReduceThreads, kReduceBlocks)
+__global__ void __launch_bounds__(
+    kReduceThreads, sizeof(typename R::Op::State) > 8 ? 2 : kReduceBlocks)
     ReduceKernel(R reduction, ReducePlan plan, std::int64_t outputs,
                  std::int64_t n, typename R::Op::State* states) {
   using Op = typename R::Op;

@@ -78,7 +78,7 @@ __device__ ExponentialSum<T> SumExponentials(const ReducePlan& plan,
 // Reads each row three times: it is in the cache after the first. A thread
 // writes only elements that it has read itself, so out may be in.
 template <typename T, bool kLog>
-__global__ void __launch_bounds__(kReduceThreads)
+__global__ void __launch_bounds__(kReduceThreads, kReduceBlocks)
     SoftmaxKernel(T* out, const T* in, ReducePlan plan, std::int64_t outputs,
                   std::int64_t size, std::int64_t inner) {
   const int thread = threadIdx.x;

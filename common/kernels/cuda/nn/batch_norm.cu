@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/index/divider.h"
 #include "common/kernels/cuda/index/reduce_plan.h"
+#include "common/kernels/cuda/index/row_places.h"
+#include "common/kernels/cuda/index/vector_split.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/reduce_ops.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
@@ -53,13 +56,10 @@ struct ProductSum {
 struct Channels {
   ReducePlan plan;
   std::int64_t channels, inner, n;
-  Splitter by_inner;
+  RowPlaces places;  // of a lane's elements, from the channel's first on
 
-  // The place of element i of a channel.
-  __device__ std::int64_t Place(std::int64_t channel, std::int64_t i) const {
-    std::int64_t within;
-    const std::int64_t row = by_inner.Split(i, &within) * channels + channel;
-    return row * inner + within;
+  __device__ std::int64_t First(std::int64_t channel) const {
+    return channel * inner;
   }
 };
 
@@ -67,8 +67,10 @@ Channels ChannelsOf(const BatchNormArgs& args) {
   const std::int64_t n = args.batch * args.inner;
   // A plan needs at least one output.
   const std::int64_t outputs = std::max<std::int64_t>(args.channels, 1);
-  return {PlanReduce(outputs, n, /*columns=*/args.inner == 1), args.channels,
-          args.inner, n, Splitter(args.inner, n)};
+  const ReducePlan plan = PlanReduce(outputs, n, /*columns=*/args.inner == 1);
+  return {plan, args.channels, args.inner, n,
+          RowPlaces(args.inner, n, args.channels * args.inner, /*stride=*/1,
+                    plan.Lanes())};
 }
 
 // Computes mean and variance from differences to one of the elements: these are
@@ -88,7 +90,7 @@ struct Statistics {
   const T* x;
 
   __device__ T Origin(const Channels& in, std::int64_t channel) const {
-    return x[in.Place(channel, 0)];
+    return x[in.First(channel)];
   }
   __device__ Terms Of(const Channels& in, std::int64_t channel) const {
     return {x, Origin(in, channel)};
@@ -158,8 +160,9 @@ struct ChannelSums {
                                        const LaneWalk& walk,
                                        std::int64_t begin) const {
     const auto terms = sums.Of(in, channel);
-    return ReduceLane<Op, 2>(walk, begin, [&](std::int64_t i) {
-      return terms(in.Place(channel, begin + i));
+    RowPlaces::Walk place = in.places.From(begin + walk.Element(0, 0));
+    return ReduceLane<Op, 2>(walk, begin, [&](std::int64_t) {
+      return terms(in.First(channel) + place.Next());
     });
   }
   __device__ void Store(std::int64_t channel,
@@ -179,16 +182,16 @@ void LaunchSums(const CudaLaunch& launch, const BatchNormArgs& args,
 
 // ---- Elements.
 
-// A row is the part of a channel in one image. `lanes` threads, a power of two,
-// share a row, so that each prepares its channel once. dy may be null.
-template <class Elements>
-__global__ void __launch_bounds__(kThreads)
-    RowsKernel(typename Elements::T* __restrict__ out,
-               const typename Elements::T* __restrict__ dy,
-               const typename Elements::T* __restrict__ x, Elements elements,
-               std::int64_t rows, std::int64_t channels, std::int64_t inner,
-               Splitter by_channels, int lane_bits) {
-  using T = typename Elements::T;
+// A row is the part of a channel in one image, `inner` vectors of kSize
+// elements. `lanes` threads, a power of two, share a row, so that each prepares
+// its channel once. dy may be null.
+template <int kSize, class Elements,
+          class V = Vector<typename Elements::T, kSize>>
+__global__ void __launch_bounds__(kThreads, kLeastBlocks)
+    RowsKernel(V* __restrict__ out, const V* __restrict__ dy,
+               const V* __restrict__ x, Elements elements, std::int64_t rows,
+               std::int64_t channels, std::int64_t inner, Splitter by_channels,
+               int lane_bits) {
   const std::int64_t lanes = std::int64_t{1} << lane_bits;
   const std::int64_t lane = ThreadInGrid() & (lanes - 1);
   for (std::int64_t row = ThreadInGrid() >> lane_bits; row < rows;
@@ -198,8 +201,15 @@ __global__ void __launch_bounds__(kThreads)
     const auto element = elements.Of(channels, channel);
     const std::int64_t end = (row + 1) * inner;
 #pragma unroll 4
-    for (std::int64_t e = row * inner + lane; e < end; e += lanes) {
-      out[e] = element(dy == nullptr ? T{0} : dy[e], x[e]);
+    for (std::int64_t v = row * inner + lane; v < end; v += lanes) {
+      const V from_dy = dy == nullptr ? V{} : dy[v];
+      const V from_x = x[v];
+      V result;
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) {
+        result.at[j] = element(from_dy.at[j], from_x.at[j]);
+      }
+      out[v] = result;
     }
   }
 }
@@ -210,14 +220,29 @@ void LaunchRows(const CudaLaunch& launch, const BatchNormArgs& args,
   using T = typename Elements::T;
   const std::int64_t rows = args.batch * args.channels;
   if (rows * args.inner == 0) return;
-  // At most a warp for a row of up to 128 elements; then four for each thread.
-  const int lane_bits =
-      std::max(internal::Bits(args.inner, 5),
-               internal::Bits(internal::CeilDiv(args.inner, 4), 8));
-  StartGrid(launch, rows << lane_bits, 1, RowsKernel<Elements>,
-            static_cast<T*>(args.out), static_cast<const T*>(args.dy),
-            static_cast<const T*>(args.x), elements, rows, args.channels,
-            args.inner, Splitter(args.channels, rows), lane_bits);
+  const auto start = [&](auto size) {
+    using V = Vector<T, size>;
+    const std::int64_t inner = args.inner / size;
+    // At most a warp for a row of up to 128 vectors; then four for each thread.
+    const int lane_bits =
+        std::max(internal::Bits(inner, 5),
+                 internal::Bits(internal::CeilDiv(inner, 4), 8));
+    StartGrid(launch, rows << lane_bits, 1, RowsKernel<size, Elements>,
+              static_cast<V*>(args.out), static_cast<const V*>(args.dy),
+              static_cast<const V*>(args.x), elements, rows, args.channels,
+              inner, Splitter(args.channels, rows), lane_bits);
+  };
+  // Whether each row is whole vectors, in every array.
+  constexpr int kSize = kVectorSize<T>;
+  Alignment alignment(kSize);
+  alignment.Add(args.out, sizeof(T));
+  alignment.Add(args.dy, sizeof(T));
+  alignment.Add(args.x, sizeof(T));
+  if (args.inner % kSize == 0 && alignment.head() == 0) {
+    start(std::integral_constant<int, kSize>());
+  } else {
+    start(std::integral_constant<int, 1>());
+  }
 }
 
 template <typename Element>
