@@ -7,8 +7,9 @@
 //
 // With g the gradient of a parameter p:
 //   g = g + weight_decay * p;  v = momentum * v + g;  p = p - lr * v
-// where v is g in the first step. Parameters of one device and dtype are updated
-// together: an operation for v, one for p, and one for the weight decay of v.
+// where v is g in the first step. Parameters of one device and dtype are
+// updated together: an operation for v, one for p, and one for the weight decay
+// of v.
 //
 // Ownership: it shares the parameters' memory and writes to it. It does not
 // follow a parameter that is replaced afterwards (nn::To). Thread-safety: none.
