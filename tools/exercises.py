@@ -277,13 +277,14 @@ def with_findings(own, verdict, rest, found):
             return "crashed", own + sentence("CRASHED", say(
                 "--check_ptx does not know an instruction of the kernel: %s. Without "
                 "--check_ptx the kernel is judged all the same.", line[len(lacks):]))
-    if verdict == "WRONG":
-        text = say(verdict) + "\n" + rest.rstrip() + "\n\n" + fill(
-            say("What was found in the kernel as nvcc compiles it:"), "  ")
-    else:
+    if verdict.startswith("RIGHT"):
         text = sentence("WRONG", say(
             "The model of a GPU finds nothing wrong. The kernel has a fault all the same, "
             "which was found in what nvcc makes of it:"))
+    else:
+        judged = rest.rstrip() + "\n\n" if verdict == "WRONG" else ""
+        text = say("WRONG") + "\n" + judged + fill(
+            say("What was found in the kernel as nvcc compiles it:"), "  ")
     # The first is the cause of others; the last counts them.
     return "wrong", own + text + "\n" + "\n".join(fill(line, "    ") for line in found[:3]
                                                  if "findings, see above" not in line)

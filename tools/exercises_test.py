@@ -395,9 +395,12 @@ class Judging(Workspace):
                       *(f"fault {i}" for i in range(9)))
         self.assertIn("WRONG\n  misaligned address\n\n  What was found in the kernel as nvcc "
                       "compiles it:\n    fault 0\n    fault 1\n    fault 2\n\n", output)
-        output = said("", "the interpreter lacks vprintf")
+        output = said("", "a race at half.cu:12")
+        self.assertIn("WRONG\n  What was found in the kernel as nvcc compiles it:\n    a race",
+                      output)
+        output = said("", "the interpreter lacks clock64")
         self.assertIn("CRASHED\n  --check_ptx does not know an instruction of the kernel: "
-                      "vprintf.", output)
+                      "clock64.", output)
         # Another exit code is not of tests/ptx.
         output = self.judge("exit 0", "echo 'PTX: own' >&2; exit 3", "--check_ptx")[1]
         self.assertIn("PTX: own\n\nCRASHED\n  Your code ended the program: exit code 3.", output)

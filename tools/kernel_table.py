@@ -2,7 +2,7 @@
 """Writes the table of CUDA kernels in common/kernels/cuda/README.md.
 
   tools/kernel_table.py
-  tools/kernel_table.py --check [GPU ...]
+  tools/kernel_table.py --check [GPU ... | --sample]
 
 Runs the kernels' suites under the check (--config=check_cuda) and sums up what
 the warps asked of memory; then asks ptxas, through nvcc, for registers, stack
@@ -10,8 +10,8 @@ frames and spills on each GPU that --config=cuda compiles for. Takes about twent
 minutes on two cores. Needs a CUDA toolkit.
 
 --check writes nothing: it fails if a kernel has a stack frame or spills registers
-on one of these GPUs, or on those named after it, as in --check sm_90, or if the
-loads of a product of small matrices wait for each other, and ends with 77 if there
+on one of these GPUs, or on those named after it, as in --check sm_90, or (--sample)
+on another one for each commit; or if the loads of a product of small matrices wait for each other, and ends with 77 if there
 is no nvcc.
 """
 
@@ -169,9 +169,16 @@ def main():
               '$CUDA_HOME/bin or /usr/local/cuda/bin')
         sys.exit(77)
     if sys.argv[1:2] == ['--check']:
-        wrong = check(sys.argv[2:] or all_gpus())
+        gpus = sys.argv[2:] or all_gpus()
+        if gpus == ['--sample']:
+            commit = subprocess.run(['git', 'rev-parse', 'HEAD'], cwd=ROOT, check=True,
+                                    capture_output=True, text=True).stdout
+            gpus = [all_gpus()[int(commit, 16) % len(all_gpus())]]
+        wrong = check(gpus)
         print('\n'.join(wrong))
         sys.exit(1 if wrong else 0)
+    if sys.argv[1:]:
+        sys.exit(__doc__)
     readme = KERNELS / 'README.md'
     text = readme.read_text()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)

@@ -373,7 +373,7 @@ struct AxpbyArgs {
 };
 
 // The same for each of several arrays. Apart from its own x, no out overlaps
-// another operand.
+// another operand. If beta is 0, a GPU gets a launch for each.
 struct AxpbyPart {
   std::int64_t numel;
   void* out;

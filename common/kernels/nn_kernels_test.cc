@@ -696,7 +696,7 @@ TEST_P(NnKernelsTest, AxpbyOfLists) {
         }
         Enqueue(stream(), label_,
                 AxpbyListArgs{DTypeOf<T>::value, 0.3, beta, parts});
-        parts.clear();
+        std::fill(parts.begin(), parts.end(), AxpbyPart{});
         for (std::size_t i = 0; i < count; ++i) {
           ASSERT_EQ(out[i].Read(), expected[i]) << i << " of " << count;
         }

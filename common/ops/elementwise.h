@@ -115,7 +115,8 @@ void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,
                   SourceLocation at = SourceLocation::Current());
 // The same for each y and its x, as if one after the other. Unless a y overlaps
 // another's operands, the contiguous y of one device and dtype are updated by
-// one operation (torch._foreach_add_).
+// one operation (torch._foreach_add_): if one of them is refused, none of them
+// is changed, and if one x has failed, all of them fail.
 void AxpbyInPlace(absl::Span<const Tensor> ys, double alpha,
                   absl::Span<const Tensor> xs, double beta,
                   SourceLocation at = SourceLocation::Current());

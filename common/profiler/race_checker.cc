@@ -231,6 +231,13 @@ void RaceChecker::OnOp(const OpRecord& record) {
   Check(record, stream, record.output, true);
 }
 
+void RaceChecker::OnOps(absl::Span<const OpRecord> records) {
+  for (const OpRecord& record : records) OnOp(record);
+  if (records.size() == 1) return;
+  const MutexLock lock(mutex_);
+  operations_ -= records.size() - 1;  // they are one
+}
+
 void RaceChecker::Check(const OpRecord& record, std::size_t stream,
                         const Tensor& x, bool writes) {
   const std::uintptr_t begin = AddressOf(x.data());

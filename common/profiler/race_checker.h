@@ -47,6 +47,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/types/span.h"
 #include "common/base/mutex.h"
 #include "common/base/source_location.h"
 #include "common/device/listener.h"
@@ -108,6 +109,7 @@ class RaceChecker : private OpListener, private DeviceListener {
   };
 
   void OnOp(const OpRecord& record) override;
+  void OnOps(absl::Span<const OpRecord> records) override;
   void OnMemory(const MemoryRecord& record) noexcept override;
   void OnStream(const StreamRecord& record) override;
   void OnOrder(const OrderRecord& record) noexcept override;

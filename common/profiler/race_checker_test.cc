@@ -88,6 +88,7 @@ TEST_P(RaceCheckerTest, AnOperationOnListsRacesOnEachTensor) {
         EXPECT_THAT(text, HasSubstr("RACE  square (program.cc:14, stream "));
         EXPECT_THAT(text, HasSubstr("reads what axpby (program.cc:12,"));
         EXPECT_THAT(text, HasSubstr("RACE  fill (program.cc:15, stream "));
+        EXPECT_THAT(text, HasSubstr("2 races in 3 operations on 2 streams.\n"));
       }
       other_.Synchronize();
       Synchronize(GetParam());

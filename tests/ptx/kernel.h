@@ -178,7 +178,7 @@ struct Counts {
   std::int64_t atomics = 0;    // of lanes
 };
 
-// The last write and the last read of a word of shared memory.
+// The last write of a word of shared memory, and the last reads of two threads.
 struct SharedWord {
   struct Use {
     std::uint32_t time = 0;   // of the block
@@ -190,6 +190,7 @@ struct SharedWord {
   };
   Use write;
   Use read;
+  Use read_before;  // by another thread than `read`
 };
 
 struct Block {

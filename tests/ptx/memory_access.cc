@@ -139,8 +139,14 @@ class Access {
       const unsigned mask = bytes_ >= 4 ? 15 : ((1u << bytes_) - 1) << at % 4;
       now.bytes = static_cast<std::uint8_t>(mask);
       RequireOrder(lane, now, last.write, "writes");
-      if (writes_) RequireOrder(lane, now, last.read, "reads");
-      (writes_ ? last.write : last.read) = now;
+      if (!writes_) {
+        if (last.read.thread != now.thread) last.read_before = last.read;
+        last.read = now;
+        continue;
+      }
+      RequireOrder(lane, now, last.read, "reads");
+      RequireOrder(lane, now, last.read_before, "reads");
+      last.write = now;
     }
   }
 

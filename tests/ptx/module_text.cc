@@ -194,6 +194,7 @@ class Parser {
       return std::array<int, 3>{place.file, place.line, place.column};
     };
     source_ = take_place();
+    inlined_at_.erase(key(source_));
     while (Take(",")) {
       if (Take("inlined_at")) {
         inlined_at_[key(source_)] = take_place();

@@ -65,8 +65,8 @@ struct Loaded {
 };
 
 inline constexpr unsigned kThreads = kThreadsPerBlock;
-// The blocks that fit on a multiprocessor. Without this number ptxas limits
-// itself to 64 registers a thread, or fewer, and spills some.
+// The blocks that have to fit on a multiprocessor. Without this number ptxas
+// limits itself to 64 registers a thread, or fewer, and spills some.
 inline constexpr int kLeastBlocks = 2;
 
 __device__ inline std::int64_t ThreadInGrid() {

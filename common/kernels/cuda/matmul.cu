@@ -59,8 +59,9 @@ struct Rounds {
 
 // Loads an element in each round from a tile whose last element is `last`. Each
 // address is made of the one before: all of them at a time would take more
-// registers than the elements. Elements outside of a matrix are loaded from its
-// edge, without a branch: the elements of c computed from them are not stored.
+// registers than the elements. Outside of a matrix a thread loads its last
+// element inside again, without a branch: the elements of c computed from them
+// are not stored.
 template <typename T>
 __device__ void Load(T (&loaded)[kSmallTile], const T* tile,
                      std::int64_t i_stride, std::int64_t l_stride,

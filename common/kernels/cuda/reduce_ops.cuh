@@ -25,9 +25,9 @@
 
 namespace d2l::kernels::cuda {
 
-// The blocks that fit on a multiprocessor. Without this number ptxas limits
-// itself to 64 registers a thread, or fewer, and spills some. States of two
-// numbers need the registers of two blocks.
+// The blocks that have to fit on a multiprocessor; two where a state has two
+// numbers, which take more registers. Without this number ptxas limits itself
+// to 64 registers a thread, or fewer, and spills some.
 inline constexpr int kReduceBlocks = 3;
 
 // Steps until parts are merged into the state: there are few roundings to

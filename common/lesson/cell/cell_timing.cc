@@ -49,8 +49,9 @@ constexpr double kHopelessSeconds = 0.4;
 // A thread that has slept gets a core at once, and keeps it for a time slice:
 // beside other programs this rest makes most short repeats undisturbed.
 constexpr std::chrono::milliseconds kRest(3);
-// After the rest the caches hold other programs' data: where computing takes no
-// longer than this, the work runs once before each repeat that is timed.
+// After the rest the caches hold other programs' data: if computing takes no
+// longer than this for one of the alternatives, each runs once before each
+// repeat that is timed.
 constexpr double kShortRepeat = 1e-3;
 // The shortest time that shows the load of other programs.
 constexpr double kShortestWatch = 0.15;

@@ -44,7 +44,8 @@ using Json = nlohmann::json;
 // The readable amount of a cell's code and of its output.
 constexpr int kMaxCodeLines = 55;
 constexpr int kMaxTaughtLines = 40;
-// Of them a verdict and its reason take five more where nothing is decided.
+// An undecided verdict with its reason takes up to five lines more than
+// another.
 constexpr int kMaxPrintedLines = 55;
 
 constexpr std::size_t kColumns = 80;

@@ -277,8 +277,10 @@ TEST(Check, EndsAThreadThatGoesBeyondAnArray) {
   Array<float> out(64), in(64);
   in.data()[0] = 1;
   out.data()[0] = 7;
-  EXPECT_TRUE(Found(Check(BeyondTheTile, 2, 64, out.data(), in.data(), 64),
-                    FindingKind::kOutOfBounds));
+  const CheckReport report =
+      Check(BeyondTheTile, 2, 64, out.data(), in.data(), 64);
+  ASSERT_EQ(report.findings.size(), 1u) << Text(report);
+  EXPECT_EQ(report.findings[0].kind, FindingKind::kOutOfBounds);
   EXPECT_EQ(out.data()[0], 7);
   // Its fiber begins anew.
   Check(BeyondTheTile, 1, 64, out.data(), in.data(), 0);

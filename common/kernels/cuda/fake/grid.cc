@@ -57,7 +57,14 @@ std::vector<unsigned> Turns(unsigned count, TurnOrder order,
 // block.
 class Block {
  public:
-  enum class State { kReady, kAtBarrier, kInWarp, kInActiveMask, kDone };
+  enum class State {
+    kReady,
+    kAtBarrier,
+    kInWarp,
+    kInActiveMask,
+    kDone,
+    kFaulted,  // ended by a fault; that it is missing at barriers is no other
+  };
 
   void Run(const Grid& grid, const std::vector<unsigned>& turns,
            GridObserver* observer) {
@@ -124,7 +131,7 @@ class Block {
   }
 
   [[noreturn]] D2L_SWITCHES_STACKS void EndThread() {
-    fibers_[running_]->state = State::kDone;
+    fibers_[running_]->state = State::kFaulted;
     Prepare(*fibers_[running_]);
     Jump(scheduler_);
   }
@@ -175,6 +182,10 @@ class Block {
     return threads >= warpSize ? ~0u : (1u << threads) - 1;
   }
 
+  static bool HasEnded(const Fiber& fiber) {
+    return fiber.state == State::kDone || fiber.state == State::kFaulted;
+  }
+
   // Makes the threads ready whose wait is over. False if all have ended.
   bool Release() {
     bool any = false, all_ended = true;
@@ -188,7 +199,7 @@ class Block {
     for (unsigned t = 0; t < count_; ++t) {
       const Fiber& fiber = *fibers_[t];
       ended |= fiber.state == State::kDone;
-      all_ended &= fiber.state == State::kDone;
+      all_ended &= HasEnded(fiber);
       in_warp |= fiber.state == State::kInWarp;
       if (fiber.state != State::kAtBarrier) continue;
       if (waiting != nullptr && waiting->site != fiber.site) {
@@ -230,7 +241,7 @@ class Block {
       return with;
     };
     const unsigned ended =
-        lanes_with([](const Fiber& f) { return f.state == State::kDone; });
+        lanes_with([](const Fiber& f) { return HasEnded(f); });
     for (unsigned turn = 0; turn < 2 * lanes; ++turn) {
       const Fiber& leader = fiber(turn % lanes);
       const State state = turn < lanes ? State::kInWarp : State::kInActiveMask;

@@ -22,7 +22,7 @@ struct ScaleAndAdd {
 
 // ---- Several arrays.
 
-// Its blocks are those below `end` that are no other part's.
+// Its blocks are those from the end of the part before up to `end`.
 template <typename T>
 struct Part {
   T* out;
@@ -42,6 +42,7 @@ struct Parts {
   Part<T> part[kPartsAtOnce];
 };
 static_assert(sizeof(Parts<double>) <= 4096, "");
+static_assert(kPartsAtOnce <= 128, "the search begins with steps of 64");
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) AxpbyListKernel(Parts<T> parts) {
