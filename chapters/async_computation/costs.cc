@@ -325,7 +325,7 @@ void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
 // RepeatCosts and JudgeLanguage stand above this cell.
 void T1T2T3(Cell& cell) {
   const Device device = TryGpu();
-  const int n = cell.BySize(250, 10000, 10000);
+  const int n = cell.BySize(2500, 10000, 10000);
   const int held = std::min({n, 4000, StreamStall::Room(device)});
   Stream& stream = NewStream(device, StreamOptions().max_queued_operations);
   const StreamGuard guard(stream);
