@@ -318,7 +318,7 @@ void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
           Phrase(no_cpp.empty() ? "generated C++" : "strips")),
       AboutEqual(last, first, 4), one_and_twenty(first, last));
   cell.Claim("Ten operations are faster in strips than one by one: {}.",
-             Less(figures[10][1], figures[10][0], 2),
+             Less(figures[10][1], figures[10][0], kClearly),
              Say("One by one the operations take %s, in strips %s.",
                  FormatMedian(figures[10][0].value, "s"),
                  FormatMedian(figures[10][1].value, "s")));

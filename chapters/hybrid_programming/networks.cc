@@ -113,8 +113,8 @@ void JudgeNetwork(Cell& cell, const Timings& t, int operations, int calls) {
                 }));
   const double percent =
       100 * arithmetic.value.median / without.completion.value.median;
-  cell.Claim("Compiled, the network is faster: {}.",
-             Faster(t["compiled"], without, 1.05),
+  cell.Claim("Compiled, the network is clearly faster: {}.",
+             Faster(t["compiled"], without, kClearly),
              percent < 90
                  ? Say("The products alone take %.0f %% of its time.", percent)
                  : Say("The products alone take %.0f %% of its time, and no "
