@@ -166,10 +166,10 @@ make_pack() {
   stage="$(mktemp -d)"
   # shellcheck disable=SC2064 # as it is now
   trap "rm -rf '$stage'" EXIT
-  mkdir -p "$stage/d2l"/{bin,lib,peers,common/ops}
+  mkdir -p "$stage/d2l"/{bin,lib,peers}
   cp tests/run_on_gpu_host.sh "$stage/d2l"
   cp tests/peers/*.py "$stage/d2l/peers"
-  cp common/ops/print_golden.json "$stage/d2l/common/ops"
+  cp --parents common/*/*_golden.json "$stage/d2l" # data of tests
   for program in "${programs[@]}"; do cp "$bin/$program" "$stage/d2l/bin"; done
   for chapter in $(chapters); do
     cp "$bin/chapters/$chapter/lesson" "$stage/d2l/bin/lesson_$chapter"

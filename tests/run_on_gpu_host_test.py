@@ -13,6 +13,9 @@ sys.path.insert(0, os.path.join(HERE, "peers"))
 
 from cells import CELLS
 
+# Data of tests.
+GOLDEN = ("common/ops/print_golden.json", "common/nn/tied_golden.json")
+
 # A suite with a test on every device, and one whose test takes the first.
 ALL_TESTS = """\
 #!/bin/sh
@@ -109,7 +112,7 @@ class PackTest(unittest.TestCase):
         write("objdump", "#!/bin/sh\necho 'GLIBC_2.9 GLIBC_%s GLIBC_2.17'\n" % newest_glibc, 0o700)
         write("chapters/chapters.bzl", 'CHAPTERS = {\n    "a": 1,\n}\n')
         write("third_party/debian-packages.txt", "g++\nlibc6\n")
-        for name in ("LICENSE", "NOTICE", "tests/peers/a.py", "common/ops/print_golden.json"):
+        for name in ("LICENSE", "NOTICE", "tests/peers/a.py", *GOLDEN):
             write(name, "")
         shutil.copy(os.path.join(HERE, "run_on_gpu_host.sh"), os.path.join(folder, "tests"))
         for name in ("tests/all_tests", "tests/all_benchmarks", "chapters/a/lesson",
@@ -129,7 +132,8 @@ class PackTest(unittest.TestCase):
             self.assertIn("needs GLIBC_2.35\n", done.stdout)
             names = subprocess.run(["tar", "-tJf", "d2l.tar.xz"], cwd=folder, check=True,
                                    stdout=subprocess.PIPE, text=True).stdout.split()
-            for name in ("run_on_gpu_host.sh", "bin/lesson_a", "built.txt", "licenses/NOTICE"):
+            for name in ("run_on_gpu_host.sh", "bin/lesson_a", "built.txt", "licenses/NOTICE",
+                         *GOLDEN):
                 self.assertIn("d2l/" + name, names)
             with open(os.path.join(folder, "bazel.log")) as file:
                 self.assertIn("build --repo_env=D2L_STATIC_LIBS=1 //tests:all_tests", file.read())
