@@ -95,8 +95,14 @@ double SimulatedSeconds(const Topology& topology, int ranks,
 // Every device of the table needs a place.
 int Places() { return static_cast<int>(Groups()[0].size()); }
 
-TEST(Links, ASumTakesTheSimulatedTime) {
-  if (Places() < 8) GTEST_SKIP() << "needs eight devices";
+class Links : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (Places() < 8) GTEST_SKIP() << "needs eight devices";
+  }
+};
+
+TEST_F(Links, ASumTakesTheSimulatedTime) {
   const auto expect_same = [](const Topology& topology, int ranks,
                               AllReduceAlgorithm algorithm) {
     EXPECT_NEAR(RunSeconds(topology, ranks, algorithm),
@@ -123,7 +129,7 @@ TEST(Links, ASumTakesTheSimulatedTime) {
 // Where transfers of several devices want the same link at the same time, the
 // simulator takes the schedule's order, and devices the order in which they
 // come. Neither is faster than the links.
-TEST(Links, NoOrderIsFasterThanTheLinks) {
+TEST_F(Links, NoOrderIsFasterThanTheLinks) {
   for (const Topology& topology :
        {Topology::PcieTree(8, 2, 40e6), Topology::Ring(8, 40e6),
         Topology::HybridCube(20e6)}) {
