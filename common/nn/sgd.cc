@@ -55,19 +55,18 @@ void SGD::Step(absl::Span<const Tensor> gradients, SourceLocation at) {
                  1 - options_.lr * options_.weight_decay, at);
     return;
   }
-  const bool first =
-      std::any_of(momentum_buffers_.begin(), momentum_buffers_.end(),
-                  [](const Tensor& v) { return !v.defined(); });
-  for (std::size_t i = 0; i < gradients.size() && first; ++i) {
-    Tensor& v = momentum_buffers_[i];
-    if (v.defined()) {
-      AxpbyInPlace(v, 1, gradients[i], options_.momentum, at);
-    } else {
-      v = Clone(gradients[i], at);
-    }
-  }
-  if (!first) {
+  if (std::all_of(momentum_buffers_.begin(), momentum_buffers_.end(),
+                  [](const Tensor& v) { return v.defined(); })) {
     AxpbyInPlace(momentum_buffers_, 1, gradients, options_.momentum, at);
+  } else {
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      Tensor& v = momentum_buffers_[i];
+      if (v.defined()) {
+        AxpbyInPlace(v, 1, gradients[i], options_.momentum, at);
+      } else {
+        v = Clone(gradients[i], at);
+      }
+    }
   }
   if (options_.weight_decay != 0) {
     AxpbyInPlace(momentum_buffers_, options_.weight_decay, parameters_, 1, at);
