@@ -111,19 +111,24 @@ inline void Skip(benchmark::State& state, const std::string& why) {
   state.SkipWithError(absl::StrCat("skipped: ", why).c_str());
 }
 
+// Does the work, whose operations the result has counted.
+template <typename F>
+CostCounter CountCost(const F& work) {
+  CostCounter counter;
+  const ScopedOpListener listen(&counter);
+  const ScopedDeviceListener waits(&counter, DeviceListener::kWaits);
+  work();
+  Synchronize(FirstDevice());
+  return counter;
+}
+
 // Measures `work`, which is `units` of the cell's units. It is called once
 // before the clock starts: the caches fill, memory is taken from the system,
 // and the operations are counted.
 template <typename F>
 void Measure(benchmark::State& state, std::int64_t units, const F& work) {
   const Device device = FirstDevice();
-  CostCounter counter;
-  {
-    const ScopedOpListener listen(&counter);
-    const ScopedDeviceListener waits(&counter, DeviceListener::kWaits);
-    work();
-    Synchronize(device);
-  }
+  const CostCounter counter = CountCost(work);
   for (auto _ : state) {
     work();
     Synchronize(device);
