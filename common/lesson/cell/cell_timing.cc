@@ -43,6 +43,9 @@ constexpr int kMaxRepeats = 99;
 // undisturbed repeats have little.
 constexpr int kFewestRepeats = 6;
 constexpr double kEnoughSeconds = 0.2;
+// Beside other programs a few of the repeats that seem undisturbed are not: the
+// interval of 15 leaves out three on either side, that of 9 only one.
+constexpr int kEnoughUndisturbed = 15;
 // How long undisturbed repeats are waited for; and as long as there is none.
 constexpr double kMostSeconds = 1;
 constexpr double kHopelessSeconds = 0.4;
@@ -78,7 +81,7 @@ std::vector<std::size_t> Undisturbed(const std::vector<Elapsed>& repeats) {
 // Whether more repeats beside other programs may help. spent: on such so far.
 bool NeedsMore(const std::vector<Elapsed>& repeats, double spent) {
   const std::size_t undisturbed = Undisturbed(repeats).size();
-  return undisturbed < kMinRepeats &&
+  return undisturbed < kEnoughUndisturbed &&
          spent < (undisturbed > 0 ? kMostSeconds : kHopelessSeconds);
 }
 
