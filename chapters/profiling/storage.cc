@@ -82,6 +82,9 @@ void ReadBlocks(int file, std::int64_t bytes, int reads, int at_a_time) {
 }
 // %%
 
+// So many that starting the threads takes a small part of the time.
+constexpr int kReads = 256;
+
 void ClaimFaster(Cell& cell, const Judgement& judgement,
                  const std::string& why) {
   cell.Claim("With eight reads at a time a disk is faster than with one: {}.",
@@ -89,20 +92,19 @@ void ClaimFaster(Cell& cell, const Judgement& judgement,
 }
 
 std::string WhyNotFaster(const Timing& one, const Timing& eight,
-                         const Timing& cached, int reads) {
+                         const Timing& cached) {
   return Say(
       "A read takes %s alone, %s of eight at a time, and %s from the page "
       "cache. Some disks, and what stands between a virtual machine and its "
       "disk, do one after the other; a file in memory, or where O_DIRECT is "
       "refused, asks no disk.",
-      Each(one.completion, reads), Each(eight.completion, reads),
-      Each(cached.completion, reads));
+      Each(one.completion, kReads), Each(eight.completion, kReads),
+      Each(cached.completion, kReads));
 }
 
 // %% d2l/hw-storage, measured
 void StorageQueue(Cell& cell) {
   constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-  const int reads = cell.BySize(16, 128, 256);
   try {
     const TemporaryFile file =
         MakeTemporaryFile(cell.BySize(8 * kMiB, 64 * kMiB, 64 * kMiB));
@@ -113,20 +115,20 @@ void StorageQueue(Cell& cell) {
     std::vector<Timings> sweep;
     for (const int queue : {1, 2, 4, 8}) {
       const auto read = [&, queue](int from) {
-        return [=, &file] { ReadBlocks(from, file.bytes, reads, queue); };
+        return [=, &file] { ReadBlocks(from, file.bytes, kReads, queue); };
       };
       cell.At("reads at a time", queue);
       sweep.push_back(cell.TimeInterleaved(
           {{"disk", {}, read(disk)}, {"page cache", {}, read(cache)}}));
     }
     cell.AtNoPlace();
-    PrintSweep(sweep, reads, "time of a read");
+    PrintSweep(sweep, kReads, "time of a read");
     const Timing &one = sweep.front()["disk"], &eight = sweep.back()["disk"];
     const Timing& cached = sweep.front()["page cache"];
     ClaimFaster(cell,
                 Given(Faster(cached, one, 2), Faster(eight, one, kClearly),
                       "disk / page cache"),
-                WhyNotFaster(one, eight, cached, reads));
+                WhyNotFaster(one, eight, cached));
   } catch (const std::runtime_error& error) {  // and std::system_error
     ClaimFaster(
         cell, {Verdict::kInconclusive, "?", Say("not measured")},
