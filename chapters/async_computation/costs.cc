@@ -234,7 +234,9 @@ std::string Why(const Figure& t1, const Figure& t2, double once) {
   }
   const double ratio = t1.value.median / t2.value.median;
   if (ratio > 1) {
-    const std::string more = Say("t1 is %s t2.", FormatFactor(ratio));
+    const std::string more =
+        Say("The book's condition, t2 > t1, is not met: t1 is %s t2.",
+            FormatFactor(ratio));
     if (once < 1.05 * t1.value.median) return more;
     return Lead(more) + Say("Enqueueing takes longer while the device works: "
                             "%s for each addition.",

@@ -133,12 +133,13 @@ void PrintPrediction(const Timings& t, int products, std::int64_t queued) {
   const double all = 2.0 * products;
   const double gain =
       t[0].completion.value.median / t[1].completion.value.median;
-  std::cout << Wrap(
-      Say("With %d products queued, the notebook's order can be %s as fast as "
-          "one device after the other; it is %s.",
-          queued, FormatFactor(all / (all - static_cast<double>(queued))),
-          FormatFactor(gain)),
-      "  ");
+  std::cout << Wrap(Say("%d products are still queued at the last call for %s: "
+                        "the notebook's order can be %s as fast as one device "
+                        "after the other; it is %s.",
+                        queued, First().ToString(),
+                        FormatFactor(all / (all - static_cast<double>(queued))),
+                        FormatFactor(gain)),
+                    "  ");
 }
 
 std::string OneDeviceOr(const std::string& fact) {

@@ -187,11 +187,10 @@ void ThreeSplits(Cell& cell) {
                   Say("%s against %s, %s", FormatBytes(data[0]),
                       FormatBytes(next[0]), Translated(splits[least].name)),
                   FormatFactor(data[0] / std::max(next[0], 1.0)))),
-      OneDeviceOr(from > 256
-                      ? Lead(weights) + Say("From batch %.0f on, that is "
-                                            "less than the others move.",
-                                            from)
-                      : weights));
+      OneDeviceOr(from > 256 ? Lead(weights) + Say("Above batch %.0f, that is "
+                                                   "less than the others move.",
+                                                   from)
+                             : weights));
   cell.Claim("Data parallelism is the fastest split: {}.",
              Faster(t[4], t[fast], 1),
              OneDeviceOr(Say(
