@@ -70,7 +70,7 @@ class Marks {
   std::string Key(const std::vector<std::string>& names,
                   const char* space) const {
     if (one_) {
-      return absl::StrCat("=", space, Translated("requests"), ", # or %", space,
+      return absl::StrCat("=", space, Translated("enqueues"), ", # or %", space,
                           Lead("works:"), names[0]);
     }
     std::string key;

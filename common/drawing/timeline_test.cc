@@ -183,7 +183,7 @@ TEST(Timelines, StandOneAboveTheOther) {
       "         cpu:0/1   |##########################              |  98 %\n"
       "         cpu:1/1   | #########################              |  96 %\n"
       "                    ^0          ^50 ns       ^100 ns     ^150 ns\n"
-      "= requests, # or % works: matmul, x front end blocked: queue full\n"
+      "= enqueues, # or % works: matmul, x front end blocked: queue full\n"
       "1/1, : waiting, blank idle. A column is 4.00 ns.\n");
   const std::string svg = timeline.ToSvg("both");
   for (const char* part :
