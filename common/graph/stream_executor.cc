@@ -68,14 +68,14 @@ CapturedPlan::CapturedPlan(const Function& program,
       if (escapes) results.push_back({value, in_arena[value]});
     }
   }
+  std::vector<bool> is_written(count, false);
   for (const Node& node : function.nodes) {
-    if (node.kind != NodeKind::kWeight) continue;
-    const ValueId weight = node.outputs[0];
-    if (std::any_of(function.nodes.begin(), function.nodes.end(),
-                    [&](const Node& other) {
-                      return other.kind == NodeKind::kInPlace &&
-                             storages.root[other.target] == weight;
-                    })) {
+    for (const ValueId value : WrittenBy(node)) {
+      is_written[storages.root[value]] = true;
+    }
+  }
+  for (const Node& node : function.nodes) {
+    if (node.kind == NodeKind::kWeight && is_written[node.outputs[0]]) {
       written.push_back(node.index);
     }
   }
