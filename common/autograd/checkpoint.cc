@@ -52,6 +52,9 @@ class OuterTensors final : public OpListener {
     }
     known_.insert(record.output.id());
     if (record.in_place) written_.insert(record.output.storage()->id());
+    for (const Tensor* x : record.primitive->WrittenInputs(record.inputs)) {
+      written_.insert(x->storage()->id());
+    }
   }
 
   bool IsWritten(const Tensor& x) const {

@@ -178,7 +178,11 @@ GradientTape::Recorder::Known GradientTape::Recorder::KnownOf(
 void GradientTape::Recorder::OnOp(const OpRecord& record) {
   if (done_) return;
   const Tensor& output = record.output;
-  if (record.in_place) writes_[output.storage()->id()] = LineOf(record);
+  const Inputs written_inputs = record.primitive->WrittenInputs(record.inputs);
+  absl::InlinedVector<const Tensor*, 2> written(written_inputs.begin(),
+                                                written_inputs.end());
+  if (record.in_place) written.push_back(&output);
+  for (const Tensor* x : written) writes_[x->storage()->id()] = LineOf(record);
   if (internal::no_grad_guards > 0) {
     if (record.view) known_[output.id()] = {-1, num_writes_, output.id()};
     return;
@@ -196,17 +200,18 @@ void GradientTape::Recorder::OnOp(const OpRecord& record) {
     differentiable = differentiable || known.value >= 0;
     if (record.view) family = known.family;
   }
-  if (record.in_place) {
-    if (IsWatched(target.value)) {
+  for (const Tensor* x : written) {
+    const Known of_x = KnownOf(*x);
+    if (IsWatched(of_x.value)) {
       Refuse(absl::StrFormat(
           "[%s_] an operation in place, requested at %s, writes to %s that is "
           "watched, known to the tape since %s: gradients would be wrong; make "
           "a new tensor (x = x + y, Where, Cat, Clone), or write under a "
           "NoGradGuard what needs no gradient",
-          record.primitive->name(), LineOf(record).ToString(),
-          output.Describe(), watched_at_.ToString()));
+          record.primitive->name(), LineOf(record).ToString(), x->Describe(),
+          watched_at_.ToString()));
     }
-    Writes& writes = families_[family];
+    Writes& writes = families_[of_x.family];
     writes.any = ++num_writes_;
     if (differentiable) writes.differentiable = num_writes_;
     writes.at = LineOf(record);

@@ -17,6 +17,7 @@
 #include "common/graph/ir_testing.h"
 #include "common/graph/trace.h"
 #include "common/ops/nn/functional.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"
@@ -329,6 +330,33 @@ TEST_P(TapeTest, AWriteUnderAGuardIsSeenToo) {
   }
   EXPECT_THAT(ErrorOf([&] { tape.Backward(loss); }),
               HasSubstr("overwritten in place at " + Line(line)));
+}
+
+TEST_P(TapeTest, ARunningValueIsWrittenToo) {
+  const Tensor one = Vector({1, 1});
+  const Tensor x = Ones({3, 2}, device(), DType::kFloat64);
+  const Tensor mean = Vector({1, 2}), variance = Vector({3, 4});
+  for (const Tensor& kept : {mean, variance}) {
+    GradientTape tape({one});
+    const Tensor loss = Sum(kept * one);
+    BatchNorm(x, one, one, mean, variance, true);
+    const int line = __LINE__ - 1;
+    EXPECT_THAT(ErrorOf([&] { tape.Backward(loss); }),
+                HasSubstr("overwritten in place at " + Line(line)));
+  }
+  // Without a guard, as any operation in place.
+  const auto statistics = [&](const Tensor& of) {
+    return Apply(BatchNormStatisticsPrimitive(0.1), {&of, &mean, &variance},
+                 SourceLocation::Current());
+  };
+  {
+    GradientTape tape({one, mean});
+    EXPECT_THAT(ErrorOf([&] { statistics(x); }), HasSubstr("that is watched"));
+  }
+  GradientTape tape({one});
+  statistics(Expand(one, {3, 2}) * 2);
+  EXPECT_THAT(ErrorOf([&] { Square(variance); }),
+              HasSubstr("shares memory with one that was written in place"));
 }
 
 TEST_P(TapeTest, AWriteToAWatchedTensorIsRefused) {

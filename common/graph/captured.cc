@@ -35,10 +35,11 @@ std::string WhyInterpreted(const Graph& graph, Device device) {
   }
   const Storages storages(main);
   for (const Node& node : main.nodes) {
-    if (node.kind == NodeKind::kInPlace &&
-        std::count(main.arguments.begin(), main.arguments.end(),
-                   storages.root[node.target]) > 0) {
-      return "it writes to an argument";
+    for (const ValueId value : WrittenBy(node)) {
+      if (std::count(main.arguments.begin(), main.arguments.end(),
+                     storages.root[value]) > 0) {
+        return "it writes to an argument";
+      }
     }
   }
   if (!storages.writes_external) return "";

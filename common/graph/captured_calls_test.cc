@@ -150,6 +150,49 @@ TEST_F(CapturedCallsTest, TheInterpreterRunsWhatCudaDoesNotRecord) {
   }
 }
 
+// Momentum and parameters of a step of SGD: a launch each, in the graph or,
+// with large gradients, which are not copied, for the call.
+TEST_F(CapturedCallsTest, UpdatesOfAStepAreLaunchedTogether) {
+  for (const std::int64_t size : {7, 20000}) {
+    Values gradients, p, v;
+    for (int i = 0; i < 5; ++i) {
+      gradients.push_back(Full({size}, i, device_));
+      p.push_back(Full({size}, 0.3, device_));
+      v.push_back(Zeros({size}, device_));
+    }
+    const auto fn = [](const Values& p, const Values& v, const Values& in) {
+      AxpbyInPlace(v, 1, in, 0.9);
+      AxpbyInPlace(p, -0.1, v, 1);
+    };
+    Values eager_p, eager_v;
+    for (int i = 0; i < 5; ++i) {
+      eager_p.push_back(Clone(p[i]));
+      eager_v.push_back(Clone(v[i]));
+    }
+    Captured captured(Trace(
+        [&](const Values& in) -> Values {
+          fn(p, v, in);
+          return {};
+        },
+        gradients));
+    fn(eager_p, eager_v, gradients);  // as the trace did
+    const bool large = size > 7;
+    for (int call = 0; call < 4; ++call) {
+      const std::int64_t launches = cuda_.Calls("LaunchKernel");
+      const std::int64_t graphs = cuda_.Calls("LaunchGraph");
+      captured.Run(gradients);
+      const std::int64_t launched = cuda_.Calls("LaunchKernel") - launches;
+      if (call == 1) EXPECT_EQ(launched, 2) << "with those that are recorded";
+      if (call > 1) EXPECT_EQ(launched, large ? 1 : 0);
+      EXPECT_EQ(cuda_.Calls("LaunchGraph") - graphs, call == 0 ? 0 : 1);
+      fn(eager_p, eager_v, gradients);
+      EXPECT_EQ(Bits(p), Bits(eager_p));
+      EXPECT_EQ(Bits(v), Bits(eager_v));
+    }
+    EXPECT_EQ(captured.not_captured(), "");
+  }
+}
+
 // A reader need not wait for what the failed call has written.
 TEST_F(CapturedCallsTest, ACallThatFailsHalfwayIsOver) {
   Tensor weight = Zeros({1'000'000}, device_);

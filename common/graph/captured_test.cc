@@ -13,6 +13,7 @@
 #include "common/graph/ir_testing.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"
 #include "gmock/gmock.h"
@@ -270,6 +271,41 @@ TEST(CapturedTest, WeightsAreWritten) {
     return bits;
   };
   EXPECT_EQ(run(true), run(false));
+}
+
+// Batch normalisation writes to two of its operands.
+TEST(CapturedTest, RunningValuesAreWritten) {
+  const auto run = [](bool compiled) {
+    const Tensor mean = Zeros({3}), variance = Ones({3}), one = Ones({3});
+    const auto fn = [&](const Values& in) -> Values {
+      const Tensor before = mean * 2;
+      BatchNorm(in[0], one, one, mean, variance, true);
+      return {before, mean + variance,
+              BatchNorm(in[0] * 2, one, one, mean, variance, false)};
+    };
+    Captured captured(Compiled(fn, {Numbers({5, 3})}));
+    EXPECT_EQ(captured.not_captured(), "");
+    std::vector<std::string> bits;
+    for (int call = 0; call < 4; ++call) {
+      const Values in = {Numbers({5, 3}, static_cast<float>(call))};
+      const std::uint64_t version = variance.version();
+      for (const Tensor& x : compiled ? captured.Run(in) : fn(in)) {
+        bits.push_back(Bits(x));
+      }
+      EXPECT_GT(variance.version(), version);
+      bits.push_back(Bits(mean));
+      bits.push_back(Bits(variance));
+    }
+    return bits;
+  };
+  EXPECT_EQ(run(true), run(false));
+  const Tensor one = Ones({3});
+  const auto writes = [&](const Values& in) -> Values {
+    return {BatchNorm(in[0], one, one, in[1], in[2], true)};
+  };
+  EXPECT_EQ(Captured(Trace(writes, {Numbers({5, 3}), Ones({3}), Ones({3})}))
+                .not_captured(),
+            "it writes to an argument");
 }
 
 TEST(CapturedTest, WeightsThatShareMemoryAreWrittenByTheInterpreter) {

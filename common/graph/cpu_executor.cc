@@ -48,19 +48,16 @@ class CpuExecutor final : public StreamExecutor {
               const char* name)
       : StreamExecutor(graph, plan, stream, name),
         tape_(std::make_shared<Tape>()) {
-    const Function& f = plan.function;
-    for (std::size_t i = 0; i < f.nodes.size(); ++i) {
-      const Node& node = f.nodes[i];
-      if (!Runs(node)) continue;
-      if (plan.IsLaunched(node)) {
+    for (const Nodes& nodes : Launches()) {
+      if (plan.IsLaunched(*nodes[0])) {
         Tape::Item item = {0, 0, static_cast<int>(launched_.size())};
         tape_->items.push_back(item);
-        launched_.push_back(i);
-        LaunchByCalls(node);
+        launched_.push_back(nodes);
+        LaunchByCalls(nodes);
         continue;
       }
       const std::size_t begin = tape_->tasks.size();
-      AddTasks(i, {}, tape_->tasks);
+      AddTasks(nodes, {}, tape_->tasks);
       std::vector<Tape::Item>& items = tape_->items;
       if (!items.empty() && items.back().launched < 0) {
         items.back().end = tape_->tasks.size();
@@ -164,16 +161,15 @@ class CpuExecutor final : public StreamExecutor {
     const std::vector<Tensor> tensors = TensorsOf(inputs, results);
     call.tasks.clear();
     call.ends.clear();
-    for (const std::size_t i : launched_) {
-      AddTasks(i, tensors, call.tasks);
+    for (const Nodes& nodes : launched_) {
+      AddTasks(nodes, tensors, call.tasks);
       call.ends.push_back(call.tasks.size());
     }
   }
 
-  // Adds the tasks of node i.
-  void AddTasks(std::size_t i, const std::vector<Tensor>& tensors,
+  void AddTasks(const Nodes& nodes, const std::vector<Tensor>& tensors,
                 std::vector<Task>& tasks) const {
-    const Node& node = plan_.function.nodes[i];
+    const Node& node = *nodes[0];
     if (node.kind == NodeKind::kFused) {
       absl::InlinedVector<void*, 8> memory;
       for (const ValueId value : node.inputs) {
@@ -184,16 +180,17 @@ class CpuExecutor final : public StreamExecutor {
       }
       OpLabel label("fused", node.op.requested_at, node.op.requested_by);
       tasks.push_back(
-          {label, [strips = plan_.strips[i], memory] { strips->Run(memory); }});
+          {label, [strips = plan_.strips[&node - plan_.function.nodes.data()],
+                   memory] { strips->Run(memory); }});
       return;
     }
     Sink sink(tasks);
     const ScopedStreamCapture scope(sink);
-    Launch(node, tensors);
+    Launch(nodes, tensors);
   }
 
   std::shared_ptr<Tape> tape_;
-  std::vector<std::size_t> launched_;  // nodes
+  std::vector<Nodes> launched_;  // by each call
   Mutex mutex_;
   // In the order of their last use; next_ is the oldest.
   std::vector<CallPtr> calls_ ABSL_GUARDED_BY(mutex_);

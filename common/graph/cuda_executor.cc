@@ -27,36 +27,36 @@ class CudaExecutor final : public StreamExecutor {
                const char* name)
       : StreamExecutor(graph, plan, stream, name),
         cuda_(static_cast<CudaStream&>(stream)) {
-    std::vector<const Node*> recorded;
+    std::vector<Nodes> recorded;
     const auto record = [&] {
       if (recorded.empty()) return;
       Step& step = steps_.emplace_back();
       step.graph = std::make_unique<const CudaGraph>(cuda_, [&] {
-        for (const Node* node : recorded) {
-          LaunchNode(*node, FusedArgsFor(*node), {});
+        for (const Nodes& nodes : recorded) {
+          LaunchNodes(nodes, FusedArgsFor(*nodes[0]), {});
         }
       });
       recorded.clear();
     };
-    for (const Node& node : plan.function.nodes) {
-      if (!Runs(node)) continue;
+    for (const Nodes& nodes : Launches()) {
+      const Node& node = *nodes[0];
       // A kernel in a graph cannot tell which call its error belongs to.
       if (plan.IsLaunched(node) || MayFailLate(node, plan.function)) {
         record();
-        steps_.push_back({nullptr, &node, FusedArgsFor(node)});
-        LaunchByCalls(node);
+        steps_.push_back({nullptr, nodes, FusedArgsFor(node)});
+        LaunchByCalls(nodes);
       } else {
-        recorded.push_back(&node);
+        recorded.push_back(nodes);
       }
     }
     record();
   }
 
  private:
-  // A graph, or a node that each call launches.
+  // A graph, or nodes that each call launches.
   struct Step {
     std::unique_ptr<const CudaGraph> graph;
-    const Node* launched = nullptr;
+    Nodes launched;
     std::unique_ptr<const kernels::FusedArgs> fused;
   };
 
@@ -67,10 +67,12 @@ class CudaExecutor final : public StreamExecutor {
     return std::make_unique<const kernels::FusedArgs>(*FusedArgsOf(*node.body));
   }
 
-  std::uint64_t LaunchNode(
-      const Node& node, const std::unique_ptr<const kernels::FusedArgs>& fused,
+  std::uint64_t LaunchNodes(
+      const Nodes& nodes,
+      const std::unique_ptr<const kernels::FusedArgs>& fused,
       const std::vector<Tensor>& of_call) const {
-    if (fused == nullptr) return Launch(node, of_call);
+    if (fused == nullptr) return Launch(nodes, of_call);
+    const Node& node = *nodes[0];
     kernels::FusedArgs args = *fused;
     kernels::FusedArgs::Memory* memory = args.memory;
     for (const std::vector<ValueId>* values : {&node.inputs, &node.outputs}) {
@@ -93,8 +95,8 @@ class CudaExecutor final : public StreamExecutor {
       const MutexLock lock(calls_);
       if (!copies.before.empty()) numbers.push_back(Copy(label, copies.before));
       for (const Step& step : steps_) {
-        numbers.push_back(step.launched != nullptr
-                              ? LaunchNode(*step.launched, step.fused, tensors)
+        numbers.push_back(!step.launched.empty()
+                              ? LaunchNodes(step.launched, step.fused, tensors)
                               : cuda_.Launch(label, [&](const CudaLaunch& to) {
                                   step.graph->Launch(to);
                                 }));

@@ -13,6 +13,7 @@
 #include "common/graph/program_graph.h"
 #include "common/graph/program_testing.h"
 #include "common/graph/trace.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"
 #include "gmock/gmock.h"
@@ -266,6 +267,40 @@ TEST(Tracer, KeepsWhatThisThreadRequests) {
   EXPECT_TRUE(ops[3].view);
   EXPECT_EQ(ops[3].stream, -1);
   EXPECT_EQ(ops[4].name, "ones");  // not the refused sum
+}
+
+// The running values of batch normalisation.
+TEST(Tracer, KnowsWhichOperandsAreWritten) {
+  const Tensor x = Ones({3, 2}, kCpu), one = Ones({2}, kCpu);
+  const Tensor mean = Zeros({2}, kCpu), variance = Ones({2}, kCpu);
+  const auto run = [&](const std::vector<Tensor>&) -> std::vector<Tensor> {
+    const Tensor before = Relu(mean);
+    BatchNorm(x, one, one, mean, variance, true);
+    return {before, Relu(variance)};
+  };
+  Tracer tracer;
+  {
+    const ScopedOpListener listen(&tracer);
+    run({});
+  }
+  const ir::Graph traced = ir::Trace(run, {});
+  for (const ProgramGraph& graph :
+       {tracer.Graph(), ir::ToProgramGraph(traced.main())}) {
+    const auto node = [&](const std::string& name, int which) {
+      for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+        if (NamesOf(graph)[i] == name && which-- == 0)
+          return static_cast<int>(i);
+      }
+      return -1;
+    };
+    const int statistics = node("batch_norm_stats", 0);
+    EXPECT_EQ(KindOf(graph, node("relu", 0), statistics),
+              EdgeKind::kWriteAfterRead);
+    EXPECT_EQ(KindOf(graph, statistics, node("relu", 1)), EdgeKind::kData);
+    for (const GraphOp& op : graph.ops()) {
+      EXPECT_EQ(op.outputs.size(), op.name == "batch_norm_stats" ? 3u : 1u);
+    }
+  }
 }
 
 TEST(Tracer, NamesTheUsersLineAndEachStream) {

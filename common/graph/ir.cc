@@ -139,6 +139,17 @@ int Graph::AddWeight(const std::string& name, const Tensor& tensor) {
 
 // ---- Properties of programs that passes and executors need.
 
+std::vector<ValueId> WrittenBy(const Node& node) {
+  std::vector<ValueId> written;
+  if (node.kind == NodeKind::kInPlace) written.push_back(node.target);
+  if (node.op.primitive == nullptr) return written;
+  for (std::size_t i = node.op.primitive->first_written_input();
+       i < node.inputs.size(); ++i) {
+    written.push_back(node.inputs[i]);
+  }
+  return written;
+}
+
 Storages::Storages(const Function& function) {
   const std::size_t count = function.values.size();
   root.resize(count);
@@ -149,6 +160,10 @@ Storages::Storages(const Function& function) {
   for (const ValueId value : function.arguments) external_[value] = true;
   bool pin_external = false;
   for (const Node& node : function.nodes) {
+    for (const ValueId value : WrittenBy(node)) {
+      pinned_[root[value]] = true;
+      if (external(value)) writes_external = true;
+    }
     switch (node.kind) {
       case NodeKind::kWeight:
         external_[node.outputs[0]] = true;
@@ -158,10 +173,6 @@ Storages::Storages(const Function& function) {
           root[node.outputs[0]] = root[node.inputs[0]];
         }
         break;
-      case NodeKind::kInPlace:
-        pinned_[root[node.target]] = true;
-        if (external(node.target)) writes_external = true;
-        break;
       case NodeKind::kCall:
         // The callee may write to its arguments and return them.
         pin_external = true;
@@ -170,6 +181,7 @@ Storages::Storages(const Function& function) {
         break;
       case NodeKind::kConstant:
       case NodeKind::kFused:
+      case NodeKind::kInPlace:
         break;
     }
   }
@@ -194,9 +206,7 @@ bool MayFailLate(const Node& node, const Function& function) {
 }
 
 bool HasEffect(const Node& node, const Function& function) {
-  if (node.kind == NodeKind::kInPlace || node.kind == NodeKind::kCall) {
-    return true;
-  }
+  if (node.kind == NodeKind::kCall || !WrittenBy(node).empty()) return true;
   return node.kind == NodeKind::kOp &&
          (node.op.primitive->effect() == Effect::kRandom ||
           MayFailLate(node, function));

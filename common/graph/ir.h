@@ -176,6 +176,10 @@ std::vector<Tensor> InferTypes(const Node& node, const Function& function,
 // names are unique. Passes and executors rely on this.
 void Verify(const Graph& graph);
 
+// The values that it writes in place: its target, and the inputs from
+// Primitive::first_written_input on.
+std::vector<ValueId> WrittenBy(const Node& node);
+
 // Which values share memory, by value.
 struct Storages {
   explicit Storages(const Function& function);

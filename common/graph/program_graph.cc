@@ -27,8 +27,8 @@ class Builder {
         before.emplace(node, EdgeKind::kData);
       }
     }
-    if (op.in_place) {
-      const Memory& target = memory_[op.outputs[0].storage];
+    for (std::size_t i = 0; i < op.outputs.size() && !op.view; ++i) {
+      const Memory& target = memory_[op.outputs[i].storage];
       for (const int reader : target.readers) {
         before.emplace(reader, EdgeKind::kWriteAfterRead);
       }
@@ -149,6 +149,9 @@ void Tracer::OnOp(const OpRecord& record) {
     op.inputs.push_back(ToRecord(*input));
   }
   op.outputs.push_back(ToRecord(record.output));
+  for (const Tensor* written : record.primitive->WrittenInputs(record.inputs)) {
+    op.outputs.push_back(ToRecord(*written));
+  }
   op.in_place = record.in_place;
   op.view = record.view;
   op.line =
@@ -200,8 +203,8 @@ ProgramGraph ToProgramGraph(const Function& function) {
     for (const ValueId value : node.outputs) {
       op.outputs.push_back(record(value));
     }
-    if (node.kind == NodeKind::kInPlace) {
-      op.outputs.push_back(record(node.target));
+    for (const ValueId value : WrittenBy(node)) {
+      op.outputs.push_back(record(value));
     }
     op.in_place = node.kind == NodeKind::kInPlace;
     op.view = node.kind == NodeKind::kOp && IsView(*node.op.primitive);

@@ -55,7 +55,8 @@ struct GraphOp {
   std::string name;
   std::shared_ptr<const Primitive> primitive;  // null if it is none
   std::vector<ValueRecord> inputs;
-  std::vector<ValueRecord> outputs;  // at least one; in place, the target
+  // At least one; in place, the target. Then the inputs that it writes.
+  std::vector<ValueRecord> outputs;
   bool in_place = false;
   bool view = false;
   SourceLocation line;       // the user's, where a layer made the request

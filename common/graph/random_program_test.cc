@@ -2,6 +2,9 @@
 // bit, any two NaN being equal, with the operations themselves: their results,
 // their writes in place, and the state of the random generator.
 
+#include <cstddef>
+#include <cstdint>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -159,6 +162,83 @@ TEST_P(RandomProgramTest, AllExecutorsAgree) {
   }
   // At most half of the programs are compared with the interpreter only.
   EXPECT_GT(captured_programs, static_cast<int>(programs_) / 2);
+}
+
+// Executors launch updates together: of weights, values and arguments, also
+// large ones, in an order that matters, with views and new memory in between.
+TEST_P(RandomProgramTest, UpdatesThatAreLaunchedTogether) {
+  std::mt19937 random(5);
+  for (int program = 0; program < (on_gpu_ ? 40 : 400); ++program) {
+    const auto pick = [&](std::size_t n) { return random() % n; };
+    const std::int64_t size = pick(4) == 0 ? 20001 : 6;
+    const DType of_half = pick(3) == 0 ? DType::kFloat64 : DType::kFloat32;
+    std::vector<Tensor> weights;
+    for (int i = 0; i < 6; ++i) {
+      const DType dtype = i < 3 ? of_half : DType::kFloat32;
+      weights.push_back(Rand({i == 5 ? 0 : size}, device_, dtype));
+    }
+    const std::vector<Tensor> before = [&] {
+      std::vector<Tensor> copies;
+      for (const Tensor& w : weights) copies.push_back(Clone(w));
+      return copies;
+    }();
+    const std::mt19937 from = random;
+    const auto fn = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+      std::mt19937 choice = from;
+      std::vector<Tensor> pool = weights;
+      pool.insert(pool.end(), in.begin(), in.end());
+      pool.push_back(in[0] * 2);
+      std::vector<Tensor> results;
+      for (int i = 0; i < 14; ++i) {
+        const std::size_t y = choice() % pool.size(),
+                          x = choice() % pool.size();
+        const std::size_t kind = choice() % 8;
+        if (kind == 0) results.push_back(pool[x] * 3);
+        const auto is_argument = [&](std::size_t i) {
+          return i >= weights.size() && i < weights.size() + in.size();
+        };
+        if (kind == 1 && !is_argument(x)) {
+          pool.push_back(Slice(pool[x], 0, 0, pool[x].size(0)));
+        }
+        if (kind == 2) {
+          pool.push_back(EmptyLike(pool[x]));
+          AxpbyInPlace(pool.back(), 0.5, pool[x], 0);
+        }
+        // Not to an argument: the interpreter runs such a program.
+        if (is_argument(y)) continue;
+        if (pool[y].shape() != pool[x].shape() ||
+            pool[y].dtype() != pool[x].dtype()) {
+          continue;
+        }
+        AxpbyInPlace(pool[y], -0.5, pool[x], kind == 3 ? 0.25 : 0.75);
+      }
+      for (std::size_t i = weights.size() + in.size(); i < pool.size(); ++i) {
+        results.push_back(pool[i] * 1.5);
+      }
+      return results;
+    };
+    const std::vector<Tensor> inputs = {Rand({size}, device_),
+                                        Rand({size}, device_)};
+    const auto run = [&](const auto& call) {
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        CopyTo(before[i], weights[i]);
+      }
+      std::vector<std::string> bits = Bits(call(inputs));
+      for (const Tensor& w : weights) bits.push_back(Bits(w));
+      return bits;
+    };
+    Graph graph = Trace(fn, inputs);
+    Optimize(graph);
+    Captured captured(graph);
+    ASSERT_EQ(captured.not_captured(), "") << program;
+    const std::vector<std::string> expected = run(fn);
+    for (int call = 0; call < 3; ++call) {
+      ASSERT_EQ(
+          run([&](const std::vector<Tensor>& in) { return captured.Run(in); }),
+          expected)
+          << program;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RandomProgramTest,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
@@ -38,6 +40,13 @@ Function WithCopiedConstants(const Function& function) {
   return result;
 }
 
+// Whether the node launches something.
+bool Runs(const Node& node) {
+  return node.kind == NodeKind::kFused || node.kind == NodeKind::kInPlace ||
+         (node.kind == NodeKind::kOp && !IsView(*node.op.primitive) &&
+          node.op.primitive->effect() != Effect::kUninitialized);
+}
+
 }  // namespace
 
 CapturedPlan::CapturedPlan(const Function& program,
@@ -68,14 +77,14 @@ CapturedPlan::CapturedPlan(const Function& program,
       if (escapes) results.push_back({value, in_arena[value]});
     }
   }
+  std::vector<bool> is_written(count, false);
   for (const Node& node : function.nodes) {
-    if (node.kind != NodeKind::kWeight) continue;
-    const ValueId weight = node.outputs[0];
-    if (std::any_of(function.nodes.begin(), function.nodes.end(),
-                    [&](const Node& other) {
-                      return other.kind == NodeKind::kInPlace &&
-                             storages.root[other.target] == weight;
-                    })) {
+    for (const ValueId value : WrittenBy(node)) {
+      is_written[storages.root[value]] = true;
+    }
+  }
+  for (const Node& node : function.nodes) {
+    if (node.kind == NodeKind::kWeight && is_written[node.outputs[0]]) {
       written.push_back(node.index);
     }
   }
@@ -192,10 +201,46 @@ std::vector<Tensor> StreamExecutor::Run(absl::Span<const Tensor> inputs,
   return returned;
 }
 
-bool StreamExecutor::Runs(const Node& node) {
-  return node.kind == NodeKind::kFused || node.kind == NodeKind::kInPlace ||
-         (node.kind == NodeKind::kOp && !IsView(*node.op.primitive) &&
-          node.op.primitive->effect() != Effect::kUninitialized);
+std::vector<StreamExecutor::Nodes> StreamExecutor::Launches() const {
+  std::vector<Nodes> launches;
+  // The last launch, if updates may join it, and the memory of its operands.
+  const AxpbyPrimitive* last = nullptr;
+  std::set<ValueId> used, written;
+  for (const Node& node : plan_.function.nodes) {
+    if (!Runs(node)) {
+      // What is not initialised may be in memory that is now free.
+      if (node.kind == NodeKind::kOp && !IsView(*node.op.primitive)) {
+        last = nullptr;
+      }
+      continue;
+    }
+    const auto* own =
+        dynamic_cast<const AxpbyPrimitive*>(node.op.primitive.get());
+    ValueId y = -1, x = -1;
+    if (own != nullptr) {
+      y = plan_.storages.root[node.inputs[0]];
+      x = plan_.storages.root[node.inputs[1]];
+      const bool overlaps = x == y && node.inputs[0] != node.inputs[1];
+      if (node.target != node.inputs[0] || overlaps) own = nullptr;
+    }
+    const bool joins =
+        own != nullptr && last != nullptr && own->alpha == last->alpha &&
+        own->beta == last->beta && used.count(y) == 0 &&
+        written.count(x) == 0 &&
+        plan_.function.type(y).dtype() ==
+            plan_.function.type(launches.back()[0]->target).dtype() &&
+        plan_.IsLaunched(node) == plan_.IsLaunched(*launches.back()[0]);
+    if (!joins) {
+      launches.emplace_back();
+      used.clear();
+      written.clear();
+    }
+    launches.back().push_back(&node);
+    last = own;
+    used.insert({y, x});
+    written.insert(y);
+  }
+  return launches;
 }
 
 Tensor StreamExecutor::In(const Tensor& base, std::int64_t offset,
@@ -241,7 +286,7 @@ const Tensor& StreamExecutor::At(const std::vector<Tensor>& of_call,
                                                       : tensors_[value];
 }
 
-void StreamExecutor::LaunchByCalls(const Node& node) {
+void StreamExecutor::LaunchByCalls(const Nodes& nodes) {
   const auto need = [this](ValueId value) {
     const CapturedPlan::Place place = plan_.places[value];
     if (place == CapturedPlan::Place::kArgument ||
@@ -249,9 +294,11 @@ void StreamExecutor::LaunchByCalls(const Node& node) {
       of_call_.push_back(value);
     }
   };
-  for (const ValueId value : node.inputs) need(value);
-  for (const ValueId value : node.outputs) need(value);
-  if (node.target >= 0) need(node.target);
+  for (const Node* node : nodes) {
+    for (const ValueId value : node->inputs) need(value);
+    for (const ValueId value : node->outputs) need(value);
+    if (node->target >= 0) need(node->target);
+  }
 }
 
 std::vector<Tensor> StreamExecutor::TensorsOf(
@@ -265,15 +312,18 @@ std::vector<Tensor> StreamExecutor::TensorsOf(
   return tensors;
 }
 
-std::uint64_t StreamExecutor::Launch(const Node& node,
+std::uint64_t StreamExecutor::Launch(const Nodes& nodes,
                                      const std::vector<Tensor>& of_call) const {
   absl::InlinedVector<const Tensor*, 4> inputs;
+  const Node& node = *nodes[0];
   OpLabel label(node.op.primitive->name(), node.op.requested_at,
                 node.op.requested_by);
-  for (const ValueId value : node.inputs) {
-    inputs.push_back(&At(of_call, value));
-    const Shape& shape = inputs.back()->shape();
-    label.AddInput({shape.data(), shape.size()});
+  for (const Node* one : nodes) {
+    for (const ValueId value : one->inputs) {
+      inputs.push_back(&At(of_call, value));
+      const Shape& shape = inputs.back()->shape();
+      label.AddInput({shape.data(), shape.size()});
+    }
   }
   const ValueId output = node.target >= 0 ? node.target : node.outputs[0];
   return node.op.primitive->Launch(

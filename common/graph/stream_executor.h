@@ -100,16 +100,19 @@ class StreamExecutor {
                                 const std::vector<Tensor>& results,
                                 Copies&& copies) = 0;
 
-  // Whether the node launches something.
-  static bool Runs(const Node& node);
-  // Lets each call launch the node anew.
-  void LaunchByCalls(const Node& node);
+  // Nodes that one launch does: one, or updates of different memory by the same
+  // numbers, as a step of SGD requests them.
+  using Nodes = std::vector<const Node*>;
+  // All nodes that launch something, in their order.
+  std::vector<Nodes> Launches() const;
+  // Lets each call launch the nodes anew.
+  void LaunchByCalls(const Nodes& nodes);
   // The call's tensors for such nodes, by value; empty if there are none.
   std::vector<Tensor> TensorsOf(absl::Span<const Tensor> inputs,
                                 const std::vector<Tensor>& results) const;
-  // Enqueues the kernel of the node's operation, and returns its number in the
+  // Enqueues the kernel of the nodes' operation, and returns its number in the
   // stream. `of_call` is from TensorsOf and may be empty.
-  std::uint64_t Launch(const Node& node,
+  std::uint64_t Launch(const Nodes& nodes,
                        const std::vector<Tensor>& of_call) const;
   // The call's tensor of the value, or else the program's.
   const Tensor& At(const std::vector<Tensor>& of_call, ValueId value) const;

@@ -303,7 +303,8 @@ struct Pool2dArgs {
 // are (2, channels): the means, then the variances (biased). With
 // xhat = (x - mean) / sqrt(variance + eps) and count = batch * inner:
 enum class BatchNormPass {
-  // out: the statistics of x. count is at least 1.
+  // out: the statistics of x, which also move the running values, if there are
+  // any (running_values.h). count is at least 1.
   kStatistics,
   // out = xhat * weight + bias. weight and bias are (channels).
   kForward,
@@ -317,7 +318,8 @@ enum class BatchNormPass {
   kInputGradient,
 };
 
-// Arguments that a pass does not read are null.
+// Arguments that a pass does not use are null. A task has no room for those of
+// all passes, so kStatistics uses two pointers otherwise.
 struct BatchNormArgs {
   BatchNormPass pass;
   DType dtype;
@@ -326,10 +328,17 @@ struct BatchNormArgs {
   void* out;
   const void* x;
   const void* statistics = nullptr;
-  const void* weight = nullptr;
-  const void* bias = nullptr;
+  union {
+    const void* weight = nullptr;
+    void* running_mean;  // (channels), as running_var; or null
+  };
+  union {
+    const void* bias = nullptr;
+    void* running_var;
+  };
   const void* dy = nullptr;
   const void* sums = nullptr;
+  double momentum = 0;  // of kStatistics
 };
 
 // ---- Cross-entropy of (samples, classes) logits:

@@ -443,10 +443,24 @@ TEST_P(NnKernelsTest, BatchNorm) {
       Array<T> dy_array(stream(), dy, b.dy_first);
       Array<T> weight_array(stream(), weight), bias_array(stream(), bias);
       Array<T> statistics(stream(), Doubles(2 * b.channels, 99));
-      Enqueue(
-          stream(), label_,
-          BatchNormArgs{BatchNormPass::kStatistics, kDType, b.batch, b.channels,
-                        b.inner, kEps, statistics.data(), x_array.data()});
+      Array<T> running_mean(stream(), bias), running_var(stream(), weight);
+      BatchNormArgs args = {BatchNormPass::kStatistics,
+                            kDType,
+                            b.batch,
+                            b.channels,
+                            b.inner,
+                            kEps,
+                            statistics.data(),
+                            x_array.data(),
+                            nullptr,
+                            nullptr,
+                            nullptr};
+      Enqueue(stream(), label_, args);
+      const Doubles without = statistics.Read();
+      args.running_mean = running_mean.data();
+      args.running_var = running_var.data();
+      args.momentum = 0.3;
+      Enqueue(stream(), label_, args);
       std::vector<Sum> expected;
       for (const long double m : mean) {
         expected.push_back({static_cast<double>(m), static_cast<double>(m)});
@@ -457,6 +471,20 @@ TEST_P(NnKernelsTest, BatchNorm) {
       }
       const Doubles got = statistics.Read();
       ExpectNear<T>(got, expected);
+      EXPECT_EQ(got, without);
+      if (count > 1) {
+        const T kept = static_cast<T>(0.7), part = static_cast<T>(0.3);
+        const T unbiased = static_cast<T>(0.3 * count / (count - 1));
+        Doubles means, variances;
+        for (std::int64_t c = 0; c < b.channels; ++c) {
+          const T of_mean = part * static_cast<T>(got[c]);
+          const T of_var = unbiased * static_cast<T>(got[b.channels + c]);
+          means.push_back(of_mean + kept * static_cast<T>(bias[c]));
+          variances.push_back(of_var + kept * static_cast<T>(weight[c]));
+        }
+        EXPECT_EQ(running_mean.Read(), means);
+        EXPECT_EQ(running_var.Read(), variances);
+      }
 
       // With the statistics as they are, so that their errors do not count.
       expected.assign(x.size(), {});

@@ -229,6 +229,9 @@ void RaceChecker::OnOp(const OpRecord& record) {
     Check(record, stream, *record.inputs[i], false);
   }
   Check(record, stream, record.output, true);
+  for (const Tensor* x : record.primitive->WrittenInputs(record.inputs)) {
+    Check(record, stream, *x, true);
+  }
 }
 
 void RaceChecker::OnOps(absl::Span<const OpRecord> records) {

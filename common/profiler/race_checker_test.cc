@@ -15,6 +15,7 @@
 #include "common/base/source_location.h"
 #include "common/device/device_table.h"
 #include "common/device/testing/testing.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -93,6 +94,32 @@ TEST_P(RaceCheckerTest, AnOperationOnListsRacesOnEachTensor) {
       other_.Synchronize();
       Synchronize(GetParam());
     }
+  }
+}
+
+// Batch normalisation writes to two of its operands.
+TEST_P(RaceCheckerTest, AnOperationRacesOnTheOperandsThatItWrites) {
+  const Tensor one = Ones({10}, GetParam());
+  const Tensor mean = Zeros({10}, GetParam()), var = Ones({10}, GetParam());
+  Synchronize(GetParam());
+  for (const bool ordered : {false, true}) {
+    const RaceChecker checker;
+    BatchNorm(x_, one, one, mean, var, true, 0.1, 1e-5, At(12));
+    {
+      if (ordered) other_.Wait(DefaultStream(GetParam()).Record());
+      const StreamGuard guard(other_);
+      Square(mean, At(14));
+      FillInPlace(var, 2, At(15));
+      Square(x_, At(16));
+    }
+    const std::string text = checker.Report();
+    EXPECT_THAT(checker.races(), SizeIs(ordered ? 0 : 2)) << text;
+    if (!ordered) {
+      EXPECT_THAT(text, HasSubstr("reads what batch_norm_stats"));
+      EXPECT_THAT(text, HasSubstr("RACE  fill (program.cc:15, stream "));
+    }
+    other_.Synchronize();
+    Synchronize(GetParam());
   }
 }
 

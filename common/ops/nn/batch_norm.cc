@@ -1,7 +1,6 @@
 #include <cstdint>
 
 #include "common/ops/copy.h"
-#include "common/ops/elementwise.h"
 #include "common/ops/joining.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
@@ -9,8 +8,6 @@
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/reject.h"
-#include "common/ops/views.h"
-#include "common/tensor/scalar.h"
 
 namespace d2l {
 namespace {
@@ -39,9 +36,14 @@ Split3 SplitOf(const Tensor& x) { return SplitAround(x.shape(), 1); }
 }  // namespace
 
 ValueSpec BatchNormStatisticsPrimitive::Infer(Inputs inputs) const {
-  CheckInputCount(name(), inputs, 1);
+  const bool updates = inputs.size() != 1;
+  CheckInputCount(name(), inputs, updates ? 3 : 1);
   const Tensor& x = *inputs[0];
   CheckImages(name(), x);
+  if (updates) {
+    CheckLike(name(), "running_mean", *inputs[1], {x.size(1)}, x);
+    CheckLike(name(), "running_var", *inputs[2], {x.size(1)}, x);
+  }
   const Split3 split = SplitOf(x);
   if (split.outer * split.inner == 0) {
     Reject("[%s] at least one value per channel wanted, got input size %s",
@@ -54,10 +56,23 @@ std::uint64_t BatchNormStatisticsPrimitive::Launch(
     const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[0];
   const auto [batch, channels, inner] = SplitOf(x);
-  return Enqueue(
-      ctx, kernels::BatchNormArgs{kernels::BatchNormPass::kStatistics,
-                                  x.dtype(), batch, channels, inner, /*eps=*/0,
-                                  ctx.output.data(), x.data()});
+  kernels::BatchNormArgs args = {kernels::BatchNormPass::kStatistics,
+                                 x.dtype(),
+                                 batch,
+                                 channels,
+                                 inner,
+                                 /*eps=*/0,
+                                 ctx.output.data(),
+                                 x.data(),
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
+  if (ctx.inputs.size() == 3) {
+    args.running_mean = ctx.inputs[1]->data();
+    args.running_var = ctx.inputs[2]->data();
+    args.momentum = momentum;
+  }
+  return Enqueue(ctx, args);
 }
 
 ValueSpec BatchNormPrimitive::Infer(Inputs inputs) const {
@@ -132,9 +147,19 @@ Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                  bool training, double momentum, double eps,
                  SourceLocation at) {
   const char* const name = "batch_norm";
-  for (const Tensor* tensor : {&x, &weight, &bias, &running_mean, &running_var})
-    CheckDefined(name, *tensor, at);
-  const Tensor dense = Contiguous(x, at);
+  CheckInputs(name, {&x, &weight, &bias, &running_mean, &running_var}, at);
+  // The running values may share memory with the others, which are read after
+  // the running values are written.
+  const auto kept = [&](const Tensor& y) {
+    for (const Tensor* running : {&running_mean, &running_var}) {
+      if (training && (IsSameView(y, *running) ||
+                       OverlapOf(y, *running) != Overlap::kNone)) {
+        return Clone(y, at);
+      }
+    }
+    return Contiguous(y, at);
+  };
+  const Tensor dense = kept(x), w = kept(weight), b = kept(bias);
   WithLine(at, [&] {
     CheckImages(name, dense);
     CheckLike(name, "running_mean", running_mean, {x.size(1)}, x);
@@ -145,6 +170,8 @@ Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
           "input size %s; a larger batch, or training = false",
           name, x.shape());
     }
+    CheckLike(name, "weight", w, {x.size(1)}, x);
+    CheckLike(name, "bias", b, {x.size(1)}, x);
   });
   // Without values there are no statistics: the running values stay.
   training = training && x.numel() != 0;
@@ -152,21 +179,12 @@ Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   {
     // The gradient's rule includes the path through the statistics.
     const NoGradGuard guard;
-    statistics = training ? Apply(BatchNormStatisticsPrimitive(), {&dense}, at)
+    statistics = training ? Apply(BatchNormStatisticsPrimitive(momentum),
+                                  {&dense, &running_mean, &running_var}, at)
                           : Stack({running_mean, running_var}, 0, at);
   }
-  const Tensor y = ApplyContiguous(BatchNormPrimitive(training, eps),
-                                   {&dense, &statistics, &weight, &bias}, at);
-  if (training) {
-    const NoGradGuard guard;
-    const double n =
-        static_cast<double>(x.numel()) / static_cast<double>(x.size(1));
-    AxpbyInPlace(running_mean, momentum, Select(statistics, 0, 0, at),
-                 1 - momentum, at);
-    AxpbyInPlace(running_var, momentum * n / (n - 1),
-                 Select(statistics, 0, 1, at), 1 - momentum, at);
-  }
-  return y;
+  return Apply(BatchNormPrimitive(training, eps), {&dense, &statistics, &w, &b},
+               at);
 }
 
 }  // namespace d2l

@@ -1,8 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <vector>
 
+#include "common/device/failure.h"
+#include "common/device/stream_stall.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
@@ -158,6 +163,114 @@ TEST_P(BatchNormTest, AgreesWithTheSlowVersion) {
   }
 }
 
+template <typename T>
+void ExpectSameBits(const Tensor& got, const Tensor& expected) {
+  const std::vector<T> a = ToVector<T>(got), b = ToVector<T>(expected);
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE((std::isnan(a[i]) && std::isnan(b[i])) ||
+                std::memcmp(&a[i], &b[i], sizeof(T)) == 0)
+        << "element " << i << ": " << a[i] << ", not " << b[i];
+  }
+}
+
+// The slow version: the statistics, and then an update of each running value.
+template <typename T>
+void CheckRunningValues(const Tensor& x, double momentum) {
+  const SourceLocation at = SourceLocation::Current();
+  const DType dtype = x.dtype();
+  const Shape vector = {x.size(1)};
+  std::vector<double> old = RandomValues(vector.numel(), dtype);
+  const double special[] = {NAN, 1e-44, -INFINITY, 1e38, -0.0};
+  for (std::size_t i = 2; i < old.size(); i += 3) old[i] = special[i % 5];
+  const Tensor mean = Place(old, vector, x.device(), dtype);
+  const Tensor variance =
+      Place(old, vector, x.device(), dtype, Placement::kOffset);
+  const Tensor weight = RandomTensor(vector, x.device(), dtype);
+  const Tensor slow_mean = Clone(mean), slow_variance = Clone(variance);
+  const Tensor y =
+      BatchNorm(x, weight, weight, mean, variance, true, momentum, kEps);
+
+  const Tensor dense = Contiguous(x), statistics = BatchNormStatistics(x);
+  const double n = static_cast<double>(x.numel() / x.size(1));
+  AxpbyInPlace(slow_mean, momentum, Select(statistics, 0, 0), 1 - momentum);
+  AxpbyInPlace(slow_variance, momentum * n / (n - 1), Select(statistics, 0, 1),
+               1 - momentum);
+  ExpectSameBits<T>(mean, slow_mean);
+  ExpectSameBits<T>(variance, slow_variance);
+  ExpectSameBits<T>(y, Apply(BatchNormPrimitive(true, kEps),
+                             {&dense, &statistics, &weight, &weight}, at));
+  const std::vector<double> memory = ValuesOf(MemoryOf(variance));
+  EXPECT_EQ(
+      WithValues(memory, variance, std::vector<double>(variance.numel(), 99)),
+      std::vector<double>(memory.size(), 99));
+}
+
+TEST_P(BatchNormTest, RunningValuesHaveTheBitsOfTwoUpdates) {
+  for (const Shape& shape :
+       {Shape{2, 3, 4, 4}, Shape{5, 1, 7}, Shape{300, 2, 9}, Shape{2, 70, 17},
+        Shape{3, 33}, Shape{2, 1, 50, 50}}) {
+    for (const double momentum : {0.1, 0.0, 1.0, 0.999999999, -2.0}) {
+      SCOPED_TRACE(shape.ToString());
+      for (const DType dtype : kFloatDTypes) {
+        std::vector<double> values = RandomValues(shape.numel(), dtype);
+        for (std::size_t i = 0; i < values.size(); i += 101) {
+          values[i] = i % 2 == 0 ? INFINITY : NAN;
+        }
+        for (const Tensor& x :
+             {Images(shape, dtype), Place(values, shape, device(), dtype)}) {
+          dtype == DType::kFloat32 ? CheckRunningValues<float>(x, momentum)
+                                   : CheckRunningValues<double>(x, momentum);
+        }
+      }
+    }
+  }
+}
+
+// What is read after the running values are written is as it was before.
+TEST_P(BatchNormTest, RunningValuesMayShareMemory) {
+  const auto run = [&](bool shared) {
+    const Tensor x = Place({1, 2, 4, 8, 3, 5}, {3, 2}, device());
+    const Tensor v = Place({3, 4}, {2}, device());
+    const Tensor row = Select(x, 0, 1);
+    const auto own = [&](const Tensor& y) { return shared ? y : Clone(y); };
+    const Tensor mean = own(row), weight = own(v), bias = own(v);
+    const Tensor y = BatchNorm(x, weight, bias, mean, v, true);
+    return ValuesOf(Cat({Reshape(y, {6}), mean, v}, 0));
+  };
+  EXPECT_EQ(run(true), run(false));
+  // The two may be one tensor: the mean, then the variance, is updated.
+  const Tensor both = Place({8}, {1}, device());
+  const Tensor one = Ones({1}, device());
+  BatchNorm(Place({2, 4}, {2, 1}, device()), one, one, both, both, true, 0.5);
+  EXPECT_EQ(ValuesOf(both), std::vector<double>{(0.5 * 8 + 0.5 * 3) / 2 + 1});
+}
+
+// As a wait for a failed operation does, reading throws, and names its line.
+TEST_P(BatchNormTest, RunningValuesFailWithTheImages) {
+  const Tensor one = Ones({3}, device());
+  const Tensor mean = Zeros({3}, device()), variance = Ones({3}, device());
+  const Tensor good = Ones({2, 3}, device());
+  const Tensor places = FromVector<std::int64_t>({0, 5}, {2}, device());
+  const std::uint64_t version = mean.version();
+  const SourceLocation at = SourceLocation::Current();
+  {
+    const StreamStall hold(CurrentStream(device()));
+    BatchNorm(IndexSelect(good, 0, places, at), one, one, mean, variance, true);
+  }
+  EXPECT_EQ(mean.version(), version + 1);
+  for (const Tensor& running : {mean, variance}) {
+    try {
+      ValuesOf(running);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const AsyncError& error) {
+      EXPECT_NE(std::string(error.what()).find(at.ToString()),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST_P(BatchNormTest, GradientsAgreeWithTheSlowVersion) {
   const SourceLocation at = SourceLocation::Current();
   for (const DType dtype : kFloatDTypes) {
@@ -266,8 +379,34 @@ TEST_P(BatchNormTest, Refuses) {
       "got " +
           one.Describe(),
       BatchNorm(x, one, four, Clone(four), Clone(four), true));
+  const Tensor y = Ones({2, 3}, device());
+  EXPECT_REFUSED(
+      "[batch_norm] an operand is an undefined tensor (a Tensor that was "
+      "declared and never assigned)",
+      BatchNorm(y, one, one, mean, Tensor(), true));
+  const Device other = OtherDevice(device());
+  if (other != device()) {
+    const Tensor far = Ones({3}, other);
+    const std::string message =
+        "[batch_norm] operands on two devices, " + device().ToString() +
+        " and " + other.ToString() + "; copy one to the other's device first";
+    EXPECT_REFUSED(message, BatchNorm(y, one, one, mean, far, true));
+    EXPECT_REFUSED(message, BatchNorm(y, one, far, mean, variance, true));
+  }
+  const Tensor two = Slice(variance, 0, 0, 2), later = Slice(variance, 0, 1, 3);
+  const Tensor x2 = Ones({2, 2}, device());
+  EXPECT_REFUSED("[batch_norm_stats_] the target, " + two.Describe() +
+                     ", overlaps an operand of shape (2) without being the "
+                     "same: elements would be overwritten before they are "
+                     "read; copy the operand first, Clone(x)",
+                 Apply(BatchNormStatisticsPrimitive(0.1), {&x2, &two, &later},
+                       SourceLocation::Current()));
+  EXPECT_REFUSED("[batch_norm_stats] 3 inputs wanted; got 2",
+                 Apply(BatchNormStatisticsPrimitive(0.1), {&y, &mean},
+                       SourceLocation::Current()));
   // The refused calls have not changed the running values.
   EXPECT_TRUE(Matches(mean, {3}, DType::kFloat32, {0, 0, 0}));
+  EXPECT_TRUE(Matches(variance, {3}, DType::kFloat32, {1, 1, 1}));
 }
 
 }  // namespace

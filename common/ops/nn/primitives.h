@@ -108,13 +108,23 @@ struct Pool2dBackwardPrimitive final : Cloneable<Pool2dBackwardPrimitive> {
 // ---- Batch normalisation: x and tensors like x have the shape (batch,
 // channels, …), statistics (2, channels), the others (channels).
 
-// The means, then the variances, of x.
+// The means, then the variances, of x. The inputs are x and, unless there are
+// none, the running mean and variance, which it updates.
 struct BatchNormStatisticsPrimitive final
     : Cloneable<BatchNormStatisticsPrimitive> {
+  explicit BatchNormStatisticsPrimitive(double momentum = 0)
+      : momentum(momentum) {}
+
   const char* name() const override { return "batch_norm_stats"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   OpCost Cost(Inputs inputs, const Tensor& output) const override;
+  std::size_t first_written_input() const override { return 1; }
+  void Visit(Fields& field) override {
+    if (field.Has("momentum", momentum != 0)) field("momentum", momentum);
+  }
+
+  double momentum;
 };
 
 // The base of primitives for both training and inference.

@@ -79,8 +79,6 @@ D2L_COST(SoftmaxPrimitive, (kExpFlop + 4) * out)
 // As softmax, without the quotient; softmax, times the gradient.
 D2L_COST(CrossEntropyPrimitive, (kExpFlop + 3) * n)
 D2L_COST(CrossEntropyBackwardPrimitive, (kExpFlop + 5) * out)
-// The sum; the difference from the mean, its square, their sum.
-D2L_COST(BatchNormStatisticsPrimitive, 4 * n)
 // (x - mean) * factor + bias.
 D2L_COST(BatchNormPrimitive, 3 * out)
 // The sums of dy and of dy * (x - mean).
@@ -100,6 +98,17 @@ D2L_COST(RandomPrimitive, op == kernels::RandomOp::kNormal
                               : (kPhiloxWord + 1) * out)
 
 #undef D2L_COST
+
+// The sum; the difference from the mean, its square, their sum. The running
+// values are written, too.
+OpCost BatchNormStatisticsPrimitive::Cost(Inputs inputs,
+                                          const Tensor& output) const {
+  OpCost cost = Whole(inputs, output, 4 * inputs[0]->numel());
+  for (const Tensor* running : inputs.subspan(1)) {
+    cost.bytes += BytesOf(*running);
+  }
+  return cost;
+}
 
 // (x - mean) * factor + (dy * factor + offset); without sums dy * factor, and x
 // is not read.

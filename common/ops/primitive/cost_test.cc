@@ -184,6 +184,16 @@ void CheckBatchNorm(const std::string& which, Sizes& sizes) {
   const Tensor weight = sizes.Make({channels});
   if (which == "batch_norm_stats") {
     ExpectWhole(BatchNormStatisticsPrimitive(), {x}, statistics, 4, x);
+    // The running values are read and written.
+    const Tensor mean = sizes.Make({channels}), var = sizes.Make({channels});
+    Counter counter;
+    for (const Tensor& used : {x, statistics, mean, mean, var, var}) {
+      counter.TouchAll(used);
+    }
+    counter.Written(statistics);
+    for (std::int64_t i = 0; i < 4 * x.numel(); ++i) counter.Flop(1);
+    Expect(counter, BatchNormStatisticsPrimitive(0.1), {x, mean, var},
+           statistics);
   } else if (which == "batch_norm") {
     ExpectWhole(BatchNormPrimitive(true, 0),
                 {x, statistics, weight, sizes.Make({channels})}, out, 3, x);

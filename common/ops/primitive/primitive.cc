@@ -43,21 +43,6 @@ void TellUnlaunched(const internal::Listeners& listeners,
         /*stamps=*/nullptr});
 }
 
-void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
-  const Tensor* first = nullptr;
-  for (const Tensor* input : inputs) {
-    CheckDefined(primitive.name(), *input, at);
-    if (first == nullptr) first = input;
-    if (input->device() != first->device()) {
-      RejectAt(
-          at,
-          "[%s] operands on two devices, %s and %s; copy one to the other's "
-          "device first",
-          primitive.name(), first->device(), input->device());
-    }
-  }
-}
-
 // Enqueues, and notes which streams read and wrote which memory. stream: that
 // of the work, `current` or its copy stream. With several outputs, each is of
 // as many of the inputs.
@@ -92,6 +77,9 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
   check_inputs();
   for (const Tensor* output : outputs) {
     output->storage()->MarkWritten(current, written_by);
+  }
+  for (const Tensor* input : primitive.WrittenInputs(inputs)) {
+    input->storage()->MarkWritten(current, written_by);
   }
   // After MarkWritten: if this throws, the output is known to have failed.
   if (LaunchBlocking()) current.Finish(written_by, primitive.name(), at);
@@ -188,13 +176,22 @@ void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
   }
 }
 
+void CheckWrittenInputs(const Primitive& primitive, Inputs inputs,
+                        SourceLocation at) {
+  for (const Tensor* x : primitive.WrittenInputs(inputs)) {
+    CheckTarget(primitive, {x->shape(), x->dtype(), x->device()}, inputs, *x,
+                at);
+  }
+}
+
 // All checks of an operation in place. Returns the stream that it is for.
 Stream& CheckInPlace(const Primitive& primitive, Inputs inputs,
                      const Tensor& target, SourceLocation at) {
-  CheckInputs(primitive, inputs, at);
+  CheckInputs(primitive.name(), inputs, at);
   CheckDefined(primitive.name(), target, at);
   const ValueSpec spec = Infer(primitive, inputs, at);
   CheckTarget(primitive, spec, inputs, target, at);
+  CheckWrittenInputs(primitive, inputs, at);
   Stream& stream = CurrentStream(spec.device);
   // Memory has one last writer. If that failed, writing to a part must not
   // make the rest look computed.
@@ -212,6 +209,21 @@ void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
            "[%s] an operand is an undefined tensor (a Tensor that was declared "
            "and never assigned)",
            operation);
+}
+
+void CheckInputs(const char* operation, Inputs inputs, SourceLocation at) {
+  const Tensor* first = nullptr;
+  for (const Tensor* input : inputs) {
+    CheckDefined(operation, *input, at);
+    if (first == nullptr) first = input;
+    if (input->device() != first->device()) {
+      RejectAt(
+          at,
+          "[%s] operands on two devices, %s and %s; copy one to the other's "
+          "device first",
+          operation, first->device(), input->device());
+    }
+  }
 }
 
 void CheckInputCount(const char* operation, Inputs inputs, std::size_t count) {
@@ -255,8 +267,9 @@ std::uint64_t ViewPrimitive::Launch(const LaunchContext&) const {
 Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const internal::Listeners listeners;
   const std::int64_t host_begin = listeners.Now();
-  CheckInputs(primitive, inputs, at);
+  CheckInputs(primitive.name(), inputs, at);
   const ValueSpec spec = Infer(primitive, inputs, at);
+  CheckWrittenInputs(primitive, inputs, at);
   Stream& current = StreamOf(spec.device, at);
   const bool from_another =
       !inputs.empty() && inputs[0]->device() != spec.device;

@@ -22,6 +22,7 @@
 #ifndef D2L_COMMON_OPS_PRIMITIVE_PRIMITIVE_H_
 #define D2L_COMMON_OPS_PRIMITIVE_PRIMITIVE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -116,11 +117,17 @@ class Primitive {
   virtual bool MayFailLate(DType) const { return false; }
   // Whether it reads the elements of an input.
   virtual bool ReadsInput(int) const { return true; }
+  // The inputs from this number on are written in place, besides the output.
+  virtual std::size_t first_written_input() const { return SIZE_MAX; }
   // Passes each of its fields by name to Fields, which writes it or, for a new
   // primitive, reads it (fields.h). Only the host's data is left out.
   virtual void Visit(Fields&) {}
   virtual std::unique_ptr<Primitive> Clone() const = 0;
 
+  // Those of its inputs.
+  Inputs WrittenInputs(Inputs inputs) const {
+    return inputs.subspan(std::min(first_written_input(), inputs.size()));
+  }
   // The fields of the primitive as text, exactly.
   std::vector<Attribute> attributes() const;
 };
@@ -196,6 +203,8 @@ decltype(auto) WithLine(SourceLocation at, const F& check) {
 
 // Throws std::invalid_argument, naming the operation and the line.
 void CheckDefined(const char* operation, const Tensor& x, SourceLocation at);
+// The same, and that all are on one device.
+void CheckInputs(const char* operation, Inputs inputs, SourceLocation at);
 
 // Garbage never looks like a result: before and after enqueueing work on
 // `stream` that uses the values of x, calls CheckResult for what wrote them.

@@ -8,6 +8,7 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/enqueue.h"
+#include "common/kernels/running_values.h"
 #include "common/tensor/dtype.h"
 
 // Compiles what follows once for each kind of vector.
@@ -110,6 +111,7 @@ struct BatchNormStatisticsOf {
     const std::int64_t step = args.channels * inner;  // to the next image
     const Blocks<T> blocks(inner);
     T* const out = static_cast<T*>(args.out);
+    const RunningValues<T> running(args);
     for (std::int64_t c = begin; c < end; ++c) {
       // Blocks have deviations from their own mean; Chan's formula merges them.
       double mean = 0, deviations = 0, seen = 0;
@@ -143,6 +145,7 @@ struct BatchNormStatisticsOf {
       // Rounding can make it negative; NaN stays.
       const double variance = deviations / seen;
       out[args.channels + c] = static_cast<T>(variance < 0 ? 0 : variance);
+      running.Update(c, out[c], out[args.channels + c]);
     }
   }
 };

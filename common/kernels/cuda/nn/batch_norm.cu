@@ -15,6 +15,7 @@
 #include "common/kernels/cuda/reduce_ops.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"
+#include "common/kernels/running_values.h"
 
 namespace d2l::kernels::cuda {
 namespace {
@@ -88,6 +89,7 @@ struct Statistics {
   };
 
   const T* x;
+  RunningValues<T> running;
 
   __device__ T Origin(const Channels& in, std::int64_t channel) const {
     return x[in.First(channel)];
@@ -100,10 +102,13 @@ struct Statistics {
     const double n = static_cast<double>(in.n);
     const double mean = state.a / n;
     const double variance = state.b / n - mean * mean;
-    out[channel] =
+    const T rounded_mean =
         static_cast<T>(static_cast<double>(Origin(in, channel)) + mean);
-    out[in.channels + channel] =
+    const T rounded_variance =
         static_cast<T>(variance < 0 ? 0 : variance);  // NaN stays
+    out[channel] = rounded_mean;
+    out[in.channels + channel] = rounded_variance;
+    running.Update(channel, rounded_mean, rounded_variance);
   }
 };
 
@@ -300,7 +305,8 @@ void Run(const CudaLaunch& launch, const BatchNormArgs& args, void* workspace) {
   const T eps = static_cast<T>(args.eps);
   switch (args.pass) {
     case BatchNormPass::kStatistics:
-      return LaunchSums(launch, args, workspace, Statistics<T>{x});
+      return LaunchSums(launch, args, workspace,
+                        Statistics<T>{x, RunningValues<T>(args)});
     case BatchNormPass::kForward:
       return LaunchRows(launch, args,
                         Normalized<T>{statistics, weight,
