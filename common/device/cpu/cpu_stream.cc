@@ -184,6 +184,20 @@ std::uint64_t CpuStream::DoHostCallback(const OpLabel& label,
       });
 }
 
+void CpuStream::AwaitDone(std::uint64_t end) {
+  if (pool_->cores() == 1 || internal::forked_child.load()) {
+    return queue_.WaitUntilCompleted(end);
+  }
+  const auto done = [this, end] { return queue_.completed() >= end; };
+  {
+    ThreadPool::Guest guest(*pool_, this);
+    if (queue_.PollUntilCompleted(end, [&] { return guest.Help(done); })) {
+      return;
+    }
+  }
+  queue_.SleepUntilCompleted(end);
+}
+
 void CpuStream::Transfer(const std::vector<int>& from, int to,
                          std::size_t bytes) {
   const internal::ActiveTiming* const timing = internal::active_timing.load();
@@ -222,7 +236,7 @@ std::function<void()> CpuStream::DoStall() {
 void CpuStream::Work() {
   internal::enqueue_mode = internal::kOnWorker;
   prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds; see SleepUntilClock
-  if (pool_->cores() > 1) internal::current_pool = pool_.get();
+  if (pool_->cores() > 1) internal::SetCurrentPool(pool_.get(), this);
   for (;;) {
     TaskQueue::Slot* slot = queue_.TryFront();
     const bool idle = slot == nullptr;

@@ -136,7 +136,7 @@ class CpuStream final : public Stream {
                                std::function<void()> callback) override;
   std::function<void()> DoStall() override;
   void DoDrain() override { worker_.detach(); }
-  void AwaitDone(std::uint64_t end) override { queue_.WaitUntilCompleted(end); }
+  void AwaitDone(std::uint64_t end) override;
   bool CapturesCopies() const override {
     return internal::CurrentStreamCapture() != nullptr;
   }

@@ -27,6 +27,11 @@ constexpr std::int64_t kSpinNanos = 120'000;
 
 }  // namespace
 
+void internal::SetCurrentPool(ThreadPool* pool, const void* stream) {
+  current_pool = pool;
+  current_stream = stream;
+}
+
 ThreadPool::ThreadPool(int cores) : cores_(cores), gate_(cores) {}
 
 ThreadPool::~ThreadPool() {
@@ -50,15 +55,21 @@ void ThreadPool::Run(std::int64_t n, std::int64_t grain, Part part,
   const std::int64_t parts = std::min(grains, kPartsPerCore * cores_);
   job_ = {part, f, n, grain, parts, grains / parts, grains % parts};
   unfinished_.store(parts, std::memory_order_relaxed);
+  stream_.store(internal::current_stream, std::memory_order_relaxed);
   // Publishes all of the above.
-  unclaimed_.store(parts, std::memory_order_seq_cst);
-  // Helpers that are awake find the parts themselves, and may have a core.
+  unclaimed_.store(unclaimed_.load(std::memory_order_relaxed) + kOperation +
+                       static_cast<std::uint64_t>(parts),
+                   std::memory_order_seq_cst);
+  // Helpers that are awake find the parts themselves, and may have a core. Each
+  // guest stands for a helper that sleeps.
+  const std::int64_t sleepers = work_.sleepers();
+  const std::int64_t guests = guests_.load();
   const std::int64_t awake =
-      static_cast<std::int64_t>(helpers_.size()) - work_.sleepers();
-  const std::int64_t wanted =
-      std::min<std::int64_t>(parts - 1 - awake, gate_.free());
+      static_cast<std::int64_t>(helpers_.size()) - sleepers;
+  const std::int64_t wanted = std::min<std::int64_t>(
+      {parts - 1 - awake - guests, gate_.free(), sleepers - guests});
   if (wanted > 0) work_.Notify(static_cast<int>(wanted));
-  RunParts(/*helping=*/false);
+  RunParts(/*helping=*/false, [] { return true; });
   // The wait is bounded by the parts that helpers run.
   done_.Await(kSpinNanos, [this] { return unfinished_.load() == 0; });
   std::exception_ptr failure;
@@ -78,7 +89,7 @@ void ThreadPool::StartHelpers() {
     for (int i = 1; i < cores_; ++i) {
       helpers_.push_back(StartThread(
           "core " + std::to_string(i + 1) + " of " + std::to_string(cores_),
-          [this] { Help(); }));
+          [this, i] { Help(i); }));
     }
   } catch (const std::exception& error) {
     // The helpers that have started do the work.
@@ -87,41 +98,71 @@ void ThreadPool::StartHelpers() {
   }
 }
 
-void ThreadPool::Help() {
+void ThreadPool::Help(int index) {
   internal::enqueue_mode = internal::kOnWorker;
-  const auto any = [this] { return unclaimed_.load() != 0; };
+  const auto any_or_spare = [this, index] {
+    return any_unclaimed() || guests_.load() >= cores_ - index;
+  };
   while (!stopped_.load()) {
-    if (SpinWait::Until(kSpinNanos, any) && gate_.TryTake()) {
-      RunParts(/*helping=*/true);
+    if (SpinWait::Until(kSpinNanos, any_or_spare) && any_unclaimed() &&
+        gate_.TryTake()) {
+      RunParts(/*helping=*/true, [] { return true; });
       ReleaseCore();
       continue;
     }
     // Run publishes the parts and then looks for free cores; ReleaseCore frees
-    // one and then looks for parts; at least one of them wakes this helper.
+    // one and then looks for parts, as does a guest that stops polling; at
+    // least one of them wakes this helper.
     // Once woken, perhaps too late, it polls for the next operation. This sleep
     // is not bounded: an idle pool sleeps until there is work or its end.
-    work_.SleepUnless(
-        [&] { return stopped_.load() || (any() && gate_.free() > 0); });
+    work_.SleepUnless([this] {
+      return stopped_.load() || (any_unclaimed() && gate_.free() > 0);
+    });
   }
 }
 
-void ThreadPool::RunParts(bool helping) {
-  std::int64_t unclaimed = unclaimed_.load(std::memory_order_relaxed);
-  while (unclaimed != 0) {
-    // A thread that takes a part keeps its operation, and so job_, from ending;
-    // it need not know before which operation that is.
+ThreadPool::Guest::~Guest() {
+  if (!polls_) return;
+  pool_.guests_.fetch_sub(1);
+  // The helper that slept meanwhile.
+  if (pool_.any_unclaimed() && pool_.gate_.free() > 0) pool_.work_.Notify(1);
+}
+
+bool ThreadPool::Guest::Help(absl::FunctionRef<bool()> done) {
+  if (!polls_) pool_.guests_.fetch_add(1);
+  polls_ = true;
+  // No part of other work: that may last longer, or wait for this thread.
+  const auto may = [&] {
+    return pool_.stream_.load(std::memory_order_relaxed) == stream_ && !done();
+  };
+  if (!pool_.any_unclaimed() || !may() || !pool_.gate_.TryTake()) return false;
+  const auto mode = std::exchange(internal::enqueue_mode, internal::kOnWorker);
+  const bool helped = pool_.RunParts(/*helping=*/true, may);
+  internal::enqueue_mode = mode;
+  pool_.ReleaseCore();
+  return helped;
+}
+
+bool ThreadPool::RunParts(bool helping, absl::FunctionRef<bool()> may) {
+  bool any = false;
+  std::uint64_t unclaimed = unclaimed_.load(std::memory_order_acquire);
+  // may() is asked after the load: if another operation begins in between, no
+  // part of this one is left, and the exchange fails. A thread that takes a
+  // part keeps its operation, and so job_, from ending.
+  while (unclaimed % kOperation != 0 && may()) {
     if (!unclaimed_.compare_exchange_weak(unclaimed, unclaimed - 1,
-                                          std::memory_order_acquire,
-                                          std::memory_order_relaxed)) {
+                                          std::memory_order_acquire)) {
       continue;
     }
-    RunPart(job_.parts - unclaimed);
+    any = true;
+    RunPart(job_.parts - static_cast<std::int64_t>(unclaimed % kOperation));
     if (unfinished_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
       done_.Notify();
     }
-    if (helping && gate_.wanted()) return;  // a stream's turn
-    unclaimed = unclaimed_.load(std::memory_order_relaxed);
+    if (helping && gate_.wanted()) break;  // a stream's turn
+    unclaimed = unclaimed_.load(std::memory_order_acquire);
   }
+  return any;
 }
 
 void ThreadPool::RunPart(std::int64_t index) {

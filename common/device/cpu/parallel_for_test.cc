@@ -367,6 +367,69 @@ TEST(ParallelForTest, TwoStreamsOfADeviceAtOnce) {
   }
 }
 
+TEST(ParallelForTest, AThreadThatWaitsComputesParts) {
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(2));
+  const std::thread::id here = std::this_thread::get_id();
+  std::atomic<int> parts{0}, refused{0};
+  const Timer timer;
+  while (parts == 0 && timer.Seconds() < 60) {
+    stream.Enqueue(OpLabel("task"), [&] {
+      ParallelFor(8, 1, [&](std::int64_t, std::int64_t) {
+        const Timer part;
+        while (part.Nanos() < 20'000) {
+        }
+        if (std::this_thread::get_id() != here) return;
+        ++parts;
+        try {
+          stream.Enqueue(OpLabel("from a part"), [] {});
+        } catch (const std::logic_error&) {
+          ++refused;
+        }
+      });
+    });
+    stream.Synchronize();
+  }
+  EXPECT_GT(parts, 0);
+  EXPECT_EQ(refused, parts);
+  stream.Enqueue(OpLabel("afterwards"), [] {});
+}
+
+TEST(ParallelForTest, AGuestComputesOnlyWhatItWaitsFor) {
+  ThreadPool pool(4);
+  const int a = 0, b = 0;  // stand for two streams
+  const std::thread::id here = std::this_thread::get_id();
+  std::atomic<bool> go{false};
+  std::atomic<int> begun{0}, mine{0};
+  std::thread worker([&] {
+    internal::SetCurrentPool(&pool, &a);
+    // Up to four threads block; a core and most parts are left.
+    ParallelFor(16, 1, [&](std::int64_t, std::int64_t) {
+      ++begun;
+      if (std::this_thread::get_id() == here) {
+        ++mine;
+      } else {
+        WaitUntil([&] { return go.load(); });
+      }
+    });
+  });
+  EXPECT_TRUE(WaitUntil([&] { return begun > 0; }));
+  const auto no = [] { return false; };
+  EXPECT_FALSE(ThreadPool::Guest(pool, &b).Help(no)) << "of another stream";
+  EXPECT_FALSE(ThreadPool::Guest(pool, &a).Help([] { return true; }))
+      << "of a later operation";
+  EXPECT_EQ(mine, 0);
+  {
+    ThreadPool::Guest guest(pool, &a);
+    EXPECT_TRUE(WaitUntil([&] { return guest.Help(no); }));
+  }
+  EXPECT_GT(mine, 0);
+  go = true;
+  worker.join();
+  EXPECT_EQ(begun, 16);
+  EXPECT_FALSE(ThreadPool::Guest(pool, &a).Help(no)) << "nothing is left";
+}
+
 TEST(ParallelForTest, ATeamMayEndBeforeItHasBegun) {
   for (int i = 0; i < 100; ++i) {
     RunOn(7, [] {});

@@ -26,7 +26,7 @@ constexpr std::int64_t kSpinNanos = 120'000;
 // has work.
 constexpr std::int64_t kCrowdedSpinNanos = 2'000;
 
-// A waiting thread polls all the time at first, then every few microseconds.
+// A waiting thread polls all the time for so long, then every few microseconds.
 constexpr std::int64_t kSoonNanos = 1'000;
 
 std::atomic<int> queues_alive{0};
@@ -132,21 +132,35 @@ void TaskQueue::Stop() {
 }
 
 void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
-  if (completed() >= count) return;
+  if (PollUntilCompleted(count, [] { return false; })) return;
+  SleepUntilCompleted(count);
+}
+
+bool TaskQueue::PollUntilCompleted(std::uint64_t count,
+                                   absl::FunctionRef<bool()> help) {
+  if (completed() >= count) return true;
   hurry_.store(true, std::memory_order_relaxed);
-  {
+  // Reading the counter takes its cache line from the worker, so after the time
+  // of one small operation it is polled less often.
+  SpinWait soon(kSoonNanos);
+  do {
+    if (completed() >= count) return true;
+    for (int i = 0; i < 2; ++i) Pause();
+  } while (soon.ContinueSoon());
+  bool helped = false;
+  do {
     SpinWait spin(SpinNanos());
-    bool soon = true;
+    helped = false;
     do {
-      if (completed() >= count) return;
-      // Reading the counter takes its cache line from the worker, so after the
-      // time of one small operation it is polled less often.
-      soon = spin.nanos() < kSoonNanos;
-      for (int i = 0; i < (soon ? 2 : 64); ++i) Pause();
-      // After a while, yield: the worker may be waiting for this very core.
-    } while (soon ? spin.ContinueSoon() : spin.Continue());
-  }
-  SleepUntilCompleted(count, count);
+      if (completed() >= count) return true;
+      for (int i = 0; i < 64 && !helped; ++i) {
+        Pause();
+        helped = help();
+      }
+      // The worker may be waiting for this very core.
+    } while (!helped && spin.Continue());
+  } while (helped);
+  return false;
 }
 
 void TaskQueue::WaitForRoom(std::uint64_t number) {

@@ -36,6 +36,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "common/base/event_count.h"
 #include "common/base/spin_wait.h"
 #include "common/device/failure.h"
@@ -102,6 +103,13 @@ class TaskQueue {
   }
   // Blocks until completed() >= count. Not on the consumer.
   void WaitUntilCompleted(std::uint64_t count);
+  // Its two halves. Polls for a while, and returns whether completed() >= count
+  // then; after a microsecond help() is called between polls, and if it returns
+  // true, the while begins again.
+  bool PollUntilCompleted(std::uint64_t count, absl::FunctionRef<bool()> help);
+  void SleepUntilCompleted(std::uint64_t count) {
+    SleepUntilCompleted(count, /*wake_at=*/count);
+  }
 
   // --- the consumer's side ---
 

@@ -24,12 +24,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 struct Inside {
   Inside(std::int64_t k, std::int64_t size, std::int64_t out_size,
          std::int64_t stride, std::int64_t padding) {
-    const std::int64_t outside = std::max<std::int64_t>(0, padding - k);
-    begin = std::min(out_size, (outside + stride - 1) / stride);
-    const std::int64_t room = size + padding - k;
-    end = room <= 0
-              ? begin
-              : std::max(begin, std::min(out_size, (room - 1) / stride + 1));
+    // A division takes as long as copying a row or two.
+    const auto steps = [stride](std::int64_t distance) {
+      if (distance <= 0) return std::int64_t{0};
+      return stride == 1 ? distance : (distance - 1) / stride + 1;
+    };
+    begin = std::min(out_size, steps(padding - k));
+    end = std::max(begin, std::min(out_size, steps(size + padding - k)));
     first = begin * stride - padding + k;
   }
 
@@ -100,6 +101,8 @@ template <typename F>
 HWY_INLINE void ForEachRectangle(const Conv2dArgs& args,
                                  const Im2colRange& range, const F& f) {
   const Window2d& w = args.window;
+  const std::int64_t first_image = range.first_row / w.out_height;
+  const std::int64_t first_top = range.first_row % w.out_height;
   std::int64_t row = 0;
   for (std::int64_t c = range.first_channel; c < range.last_channel; ++c) {
     for (std::int64_t kh = 0; kh < w.kernel_height; ++kh) {
@@ -108,11 +111,10 @@ HWY_INLINE void ForEachRectangle(const Conv2dArgs& args,
       for (std::int64_t kw = 0; kw < w.kernel_width; ++kw) {
         const Inside columns(kw, w.width, w.out_width, w.stride_width,
                              w.padding_width);
-        for (std::int64_t first = range.first_row; first < range.last_row;) {
-          const std::int64_t n = first / w.out_height;
-          const std::int64_t top = first - n * w.out_height;
-          const std::int64_t bottom =
-              std::min(w.out_height, top + range.last_row - first);
+        std::int64_t n = first_image;
+        std::int64_t top = first_top;
+        for (std::int64_t left = range.last_row - range.first_row; left > 0;) {
+          const std::int64_t bottom = std::min(w.out_height, top + left);
           const std::int64_t begin = std::clamp(rows.begin, top, bottom);
           const std::int64_t end = std::clamp(rows.end, begin, bottom);
           const std::int64_t h =
@@ -124,7 +126,9 @@ HWY_INLINE void ForEachRectangle(const Conv2dArgs& args,
             row + (begin - top) * w.out_width + columns.begin, end - begin,
             columns.end - columns.begin);
           row += (bottom - top) * w.out_width;
-          first += bottom - top;
+          left -= bottom - top;
+          ++n;
+          top = 0;
         }
       }
     }
