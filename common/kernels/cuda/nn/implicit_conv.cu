@@ -1,0 +1,256 @@
+// Convolution as a product with a matrix of patches that is never stored: a
+// block of threads gathers the slice that it multiplies next from the images
+// (implicit_conv.h). An output's products are added up from the first tap of
+// the first channel to the last, each with one rounding, then the bias: the
+// same bits on every GPU and in every batch. Padding is zeros, which times an
+// infinite weight are NaN, as on the CPU.
+
+#include <cstdint>
+
+#include "common/device/cuda/cuda_api.h"
+#include "common/kernels/cuda/elementwise.cuh"
+#include "common/kernels/cuda/index/divider.h"
+#include "common/kernels/cuda/index/implicit_conv.h"
+#include "common/kernels/cuda/launch.h"
+#include "common/kernels/cuda/start_kernel.cuh"
+#include "common/kernels/kernels.h"
+#include "common/kernels/math.h"
+
+namespace d2l::kernels::cuda {
+namespace {
+
+using Quad = Vector<float, 4>;
+
+// out = weights patches. In the summed dimension, l = channel * taps + tap; the
+// taps are the elements of the window, in reading order.
+struct ConvProduct {
+  float* out;
+  const float* bias;     // of a row; or null
+  const float* weights;  // of row 0, channel 0, tap 0
+  const float* in;
+  int rows, columns, depth;
+  int weight_row, weight_channel, weight_tap;  // steps
+  int height, width, image;  // of `in`; elements of an image, all channels
+  int kernel_height, kernel_width;
+  int stride_height, stride_width;
+  int padding_height, padding_width;  // negative if the window begins inside
+  Divider by_taps, by_kernel_width;
+  Divider by_pixels, by_width;  // of `out`
+};
+
+// Returns n / d, and makes n the rest.
+__device__ int Split(int* n, const Divider& d) {
+  const unsigned quotient = d.Quotient(static_cast<unsigned>(*n));
+  *n -= static_cast<int>(quotient * d.divisor());
+  return static_cast<int>(quotient);
+}
+
+// Where a block finds place l of the summed dimension in the images.
+struct alignas(8) Place {
+  int in;        // from the corner of a window
+  unsigned tap;  // a bit; 0 beyond the depth
+};
+
+// What is read outside of the operands. With this the loads have no branches,
+// and nothing waits for them before they are stored.
+__device__ const float kZero = 0;
+
+// The window of a pixel of the output.
+struct ConvWindow {
+  int corner;     // in `in`; beside the image if that is padded
+  unsigned seen;  // the bits of the taps that are inside of the image
+
+  __device__ ConvWindow(const ConvProduct& p, int pixel) {
+    const bool exists = pixel < p.columns;
+    if (!exists) pixel = 0;
+    const int n = Split(&pixel, p.by_pixels);
+    const int y = Split(&pixel, p.by_width);
+    const int top = y * p.stride_height - p.padding_height;
+    const int left = pixel * p.stride_width - p.padding_width;
+    corner = n * p.image + top * p.width + left;
+    unsigned of_row = 0;
+    for (int j = 0; j < p.kernel_width; ++j) {
+      if (left + j >= 0 && left + j < p.width) of_row |= 1u << j;
+    }
+    seen = 0;
+    for (int i = 0; i < p.kernel_height; ++i) {
+      if (exists && top + i >= 0 && top + i < p.height) {
+        seen |= of_row << (i * p.kernel_width);
+      }
+    }
+  }
+};
+
+// A thread computes kQuads quads of rows by kQuads quads of columns. While it
+// multiplies a slice in shared memory, its loads of the next are under way.
+template <int kQuads>
+__global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 8)
+    ImplicitConvKernel(ConvProduct p) {
+  constexpr int kColumnGroups = kConvColumns / (4 * kQuads);
+  constexpr int kRowGroups = kConvThreads / kColumnGroups;
+  constexpr int kTileRows = kRowGroups * 4 * kQuads;
+  // Threads load a slice of weights side by side, so many rows at a time.
+  constexpr int kRowsAtOnce = kConvThreads / kConvSlice;
+  constexpr int kLoads = kTileRows / kRowsAtOnce;
+  // One more, so that a warp stores weights to different banks.
+  __shared__ Quad weights[2][kConvSlice][kTileRows / 4 + 1];
+  __shared__ Quad patches[2][kConvSlice][kConvColumns / 4];
+  __shared__ Place places[2][kConvSlice];
+  __shared__ int weight_places[2][kConvSlice];
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row_group = thread / kColumnGroups;
+  const int column_group = thread % kColumnGroups;
+  // Blocks that need the same patches run at the same time.
+  const int row_tiles = (p.rows + kTileRows - 1) / kTileRows;
+  const int tile = static_cast<int>(blockIdx.x);
+  const int first_row = tile % row_tiles * kTileRows;
+  const int first_column = tile / row_tiles * kConvColumns;
+
+  const ConvWindow window(p, first_column + thread);
+  const int weight_l = thread % kConvSlice;
+  const int weight_row = thread / kConvSlice;
+  float from_in[kConvSlice];
+  float from_weights[kLoads];
+  const auto load = [&](int begin) {
+    const int buffer = begin / kConvSlice % 2;
+#pragma unroll
+    for (int l = 0; l < kConvSlice; ++l) {
+      const Place place = places[buffer][l];
+      const bool inside = (place.tap & window.seen) != 0;
+      from_in[l] = *(inside ? p.in + (window.corner + place.in) : &kZero);
+    }
+    const int weight = weight_places[buffer][weight_l];
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const int row = first_row + weight_row + i * kRowsAtOnce;
+      const bool inside = begin + weight_l < p.depth && row < p.rows;
+      from_weights[i] =
+          *(inside ? p.weights + (row * p.weight_row + weight) : &kZero);
+    }
+  };
+  // The first threads compute the places, one slice ahead of the loads.
+  const auto find_places = [&](int begin) {
+    if (thread >= kConvSlice) return;
+    const int l = begin + thread;
+    int tap = l;
+    const int channel = Split(&tap, p.by_taps);
+    int column = tap;
+    const int row = Split(&column, p.by_kernel_width);
+    const int buffer = begin / kConvSlice % 2;
+    places[buffer][thread] = {(channel * p.height + row) * p.width + column,
+                              l < p.depth ? 1u << tap : 0};
+    weight_places[buffer][thread] =
+        channel * p.weight_channel + tap * p.weight_tap;
+  };
+
+  float sums[kQuads][4][kQuads][4] = {};
+  find_places(0);
+  __syncthreads();
+  load(0);
+  for (int begin = 0; begin < p.depth; begin += kConvSlice) {
+    // What was here two slices ago has been used: all threads have since been
+    // at the barrier.
+    const int here = begin / kConvSlice % 2;
+#pragma unroll
+    for (int l = 0; l < kConvSlice; ++l) {
+      patches[here][l][thread / 4].at[thread % 4] = from_in[l];
+    }
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const int row = weight_row + i * kRowsAtOnce;
+      weights[here][weight_l][row / 4].at[row % 4] = from_weights[i];
+    }
+    find_places(begin + kConvSlice);
+    __syncthreads();
+    load(begin + kConvSlice);
+#pragma unroll
+    for (int l = 0; l < kConvSlice; ++l) {
+      Quad a[kQuads], b[kQuads];
+#pragma unroll
+      for (int i = 0; i < kQuads; ++i) {
+        a[i] = weights[here][l][row_group + i * kRowGroups];
+        b[i] = patches[here][l][column_group + i * kColumnGroups];
+      }
+#pragma unroll
+      for (int e = 0; e < 16 * kQuads * kQuads; ++e) {
+        const int i = e / (16 * kQuads), r = e / (4 * kQuads) % 4;
+        const int j = e / 4 % kQuads, c = e % 4;
+        sums[i][r][j][c] = math::Fma(a[i].at[r], b[j].at[c], sums[i][r][j][c]);
+      }
+    }
+  }
+
+#pragma unroll
+  for (int r = 0; r < 4 * kQuads; ++r) {
+    const int row = first_row + (row_group + r / 4 * kRowGroups) * 4 + r % 4;
+    if (row >= p.rows) continue;
+    const float bias = p.bias == nullptr ? 0.0f : p.bias[row];
+#pragma unroll
+    for (int c = 0; c < 4 * kQuads; ++c) {
+      int pixel =
+          first_column + (column_group + c / 4 * kColumnGroups) * 4 + c % 4;
+      if (pixel >= p.columns) continue;
+      const int n = Split(&pixel, p.by_pixels);
+      const int pixels = static_cast<int>(p.by_pixels.divisor());
+      p.out[(n * p.rows + row) * pixels + pixel] =
+          sums[r / 4][r % 4][c / 4][c % 4] + bias;
+    }
+  }
+}
+
+}  // namespace
+
+void LaunchImplicitConv(const CudaLaunch& launch, const Conv2dArgs& args) {
+  const ConvSizes sizes(args);
+  if (sizes.rows * sizes.columns == 0) return;
+  const auto as_int = [](std::int64_t size) { return static_cast<int>(size); };
+  const auto by = [](std::int64_t size) {
+    return Divider(static_cast<std::uint32_t>(size));
+  };
+  const Window2d& w = args.window;
+  const bool forward = args.pass == Conv2dPass::kForward;
+  const int taps = as_int(sizes.taps);
+  ConvProduct p = {};
+  p.out = static_cast<float*>(args.out);
+  p.bias = static_cast<const float*>(args.bias);
+  p.weights = static_cast<const float*>(args.second);
+  p.in = static_cast<const float*>(args.first);
+  p.rows = as_int(sizes.rows);
+  p.columns = as_int(sizes.columns);
+  p.depth = as_int(sizes.depth);
+  p.height = as_int(forward ? w.height : w.out_height);
+  p.width = as_int(forward ? w.width : w.out_width);
+  p.image = as_int(sizes.channels) * p.height * p.width;
+  p.kernel_height = as_int(w.kernel_height);
+  p.kernel_width = as_int(w.kernel_width);
+  p.stride_height = as_int(w.stride_height);
+  p.stride_width = as_int(w.stride_width);
+  p.padding_height = as_int(w.padding_height);
+  p.padding_width = as_int(w.padding_width);
+  p.weight_row = p.depth;
+  p.weight_channel = taps;
+  p.weight_tap = 1;
+  p.by_taps = by(sizes.taps);
+  p.by_kernel_width = by(w.kernel_width);
+  p.by_pixels = by(sizes.pixels);
+  p.by_width = by(forward ? w.out_width : w.width);
+  if (!forward) {
+    p.padding_height = p.kernel_height - 1 - p.padding_height;
+    p.padding_width = p.kernel_width - 1 - p.padding_width;
+    p.weights += taps - 1;
+    p.weight_row = taps;
+    p.weight_channel = p.rows * taps;
+    p.weight_tap = -1;
+  }
+  const int quads = ConvQuads(sizes.rows);
+  const std::int64_t tile_rows = 16 * quads * quads;
+  const auto blocks = static_cast<unsigned>(
+      (sizes.rows + tile_rows - 1) / tile_rows *
+      ((sizes.columns + kConvColumns - 1) / kConvColumns));
+  // Few threads may have long sums.
+  d2l::internal::long_kernel_launched = true;
+  StartKernel(quads == 1 ? ImplicitConvKernel<1> : ImplicitConvKernel<2>,
+              blocks, kConvThreads, launch.stream, p);
+}
+
+}  // namespace d2l::kernels::cuda
