@@ -91,8 +91,8 @@ void VisitFloat(DType dtype, F f) {
 void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
                     const GemmCall& call);
 
-// A convolution whose patches are never stored. FitsImplicit(args)
-// (implicit_conv.h), float32, and forward or, at stride 1, of the input.
+// A convolution whose patches are never stored: forward or, at stride 1, the
+// gradient of the input; of float32, and FitsImplicit(args) (implicit_conv.h).
 void LaunchImplicitConv(const CudaLaunch& launch, const Conv2dArgs& args);
 
 // Arguments of im2col and col2im. `patches` is a matrix of what the windows

@@ -10,8 +10,8 @@
 // gradient with the kernels turned by half a turn. At a larger stride most
 // terms of the latter would be zeros, and the weight's gradient has few outputs
 // and long sums, which only many blocks for a sum would compute fast: both are
-// products with stored patches. So are doubles, most of whose time is
-// arithmetic.
+// products with stored patches. So are doubles, with which few networks are
+// trained.
 //
 // Pure functions; thread-safe.
 
@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
@@ -36,49 +37,52 @@ inline constexpr int kConvSlice = 8;
 // A thread computes (4 quads)^2 outputs. A tile has 16 quads^2 rows: 16 or 64.
 inline int ConvQuads(std::int64_t rows) { return rows <= 16 ? 1 : 2; }
 
-// Sizes of the product.
+// The product's sizes, and the window that slides over its input: x, or y's
+// gradient.
 struct ConvSizes {
-  explicit ConvSizes(const Conv2dArgs& args) {
-    const Window2d& w = args.window;
-    const bool forward = args.pass == Conv2dPass::kForward;
-    rows = forward ? args.out_channels : args.in_channels;
-    channels = forward ? args.in_channels : args.out_channels;
+  explicit ConvSizes(const Conv2dArgs& args)
+      : rows(args.out_channels), channels(args.in_channels), w(args.window) {
+    if (args.pass != Conv2dPass::kForward) {
+      std::swap(rows, channels);
+      std::swap(w.height, w.out_height);
+      std::swap(w.width, w.out_width);
+      w.padding_height = w.kernel_height - 1 - w.padding_height;
+      w.padding_width = w.kernel_width - 1 - w.padding_width;
+    }
     taps = w.kernel_height * w.kernel_width;
-    pixels = forward ? w.out_height * w.out_width : w.height * w.width;
-    columns = args.batch * pixels;
     depth = channels * taps;
+    pixels = w.out_height * w.out_width;
+    columns = args.batch * pixels;
   }
-  std::int64_t rows, columns, depth;
-  std::int64_t channels;  // of a patch
-  std::int64_t taps;      // elements of a patch's channel
-  std::int64_t pixels;    // of an image of the output
+
+  std::int64_t rows, channels;  // of the output, and of a patch
+  Window2d w;                   // a negative padding begins inside of the image
+  std::int64_t taps;            // elements of a patch's channel
+  std::int64_t depth, pixels;   // of a patch, and of an image of the output
+  std::int64_t columns;
 };
 
 // Whether a window's elements fit the bits of a number, and indices fit 32
 // bits, also those that a tile or a slice has beyond the end.
 inline bool FitsImplicit(const Conv2dArgs& args) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const Window2d& w = args.window;
   const ConvSizes s(args);
   const std::int64_t channels = s.channels + 2 * kConvSlice;
   return s.taps <= 32 && s.columns <= kMost - kConvColumns &&
          s.rows * std::max(channels * s.taps, s.columns) <= kMost &&
-         args.batch * channels *
-                 std::max(w.height * w.width, w.out_height * w.out_width) <=
-             kMost;
+         args.batch * channels * s.w.height * s.w.width <= kMost;
 }
 
-// Costs are counted in multiply-adds of a GPU that does nothing else. Nobody
-// has measured them on a GPU; these are the assumptions.
+// Counts both ways in the time that a GPU takes for a multiply-add, all its
+// threads together. Nobody has measured them; these are the assumptions.
 inline bool IsImplicit(const Conv2dArgs& args, bool tf32) {
-  // GPUs of the kinds that the build compiles for do 5 to 50 in the time in
-  // which their memory moves a byte, by their data sheets.
+  // A byte of memory traffic: 5 to 50 by the data sheets of GPUs from sm_75 on.
   constexpr double kPerByte = 10;
   constexpr double kPerLaunch = 1 << 26;
   constexpr double kMultiprocessors = 128;
-  // What a thread issues for a step of its sums besides multiply-adds: it takes
-  // operands from shared memory, and brings a patch's element there. In PTX
-  // that is 22 instructions, or 27 where the tile has 64 rows.
+  // What a thread issues for a step of its sums besides multiply-adds, to bring
+  // operands to shared memory and take them from there. nvcc makes 22
+  // instructions of PTX, and 27 where the tile has 64 rows.
   constexpr double kOther = 24;
   // The tensor cores' gain.
   constexpr double kTf32 = 8;

@@ -28,12 +28,8 @@ struct ConvProduct {
   const float* bias;     // of a row; or null
   const float* weights;  // of row 0, channel 0, tap 0
   const float* in;
-  int rows, columns, depth;
+  ConvSizes sizes;
   int weight_row, weight_channel, weight_tap;  // steps
-  int height, width, image;  // of `in`; elements of an image, all channels
-  int kernel_height, kernel_width;
-  int stride_height, stride_width;
-  int padding_height, padding_width;  // negative if the window begins inside
   Divider by_taps, by_kernel_width;
   Divider by_pixels, by_width;  // of `out`
 };
@@ -57,26 +53,25 @@ __device__ const float kZero = 0;
 
 // The window of a pixel of the output.
 struct ConvWindow {
-  int corner;     // in `in`; beside the image if that is padded
-  unsigned seen;  // the bits of the taps that are inside of the image
+  int corner = 0;     // in `in`; beside the image if that is padded
+  unsigned seen = 0;  // the bits of the taps that are inside of the image
 
   __device__ ConvWindow(const ConvProduct& p, int pixel) {
-    const bool exists = pixel < p.columns;
-    if (!exists) pixel = 0;
+    if (pixel >= p.sizes.columns) return;
+    const Window2d& w = p.sizes.w;
     const int n = Split(&pixel, p.by_pixels);
     const int y = Split(&pixel, p.by_width);
-    const int top = y * p.stride_height - p.padding_height;
-    const int left = pixel * p.stride_width - p.padding_width;
-    corner = n * p.image + top * p.width + left;
+    const std::int64_t top = y * w.stride_height - w.padding_height;
+    const std::int64_t left = pixel * w.stride_width - w.padding_width;
+    corner = static_cast<int>(
+        (n * p.sizes.channels * w.height + top) * w.width + left);
     unsigned of_row = 0;
-    for (int j = 0; j < p.kernel_width; ++j) {
-      if (left + j >= 0 && left + j < p.width) of_row |= 1u << j;
+    for (int j = 0; j < w.kernel_width; ++j) {
+      if (left + j >= 0 && left + j < w.width) of_row |= 1u << j;
     }
-    seen = 0;
-    for (int i = 0; i < p.kernel_height; ++i) {
-      if (exists && top + i >= 0 && top + i < p.height) {
-        seen |= of_row << (i * p.kernel_width);
-      }
+    for (int i = 0; i < w.kernel_height; ++i) {
+      if (top + i < 0 || top + i >= w.height) continue;
+      seen |= of_row << (i * static_cast<int>(w.kernel_width));
     }
   }
 };
@@ -84,7 +79,7 @@ struct ConvWindow {
 // A thread computes kQuads quads of rows by kQuads quads of columns. While it
 // multiplies a slice in shared memory, its loads of the next are under way.
 template <int kQuads>
-__global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 8)
+__global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 6)
     ImplicitConvKernel(ConvProduct p) {
   constexpr int kColumnGroups = kConvColumns / (4 * kQuads);
   constexpr int kRowGroups = kConvThreads / kColumnGroups;
@@ -101,7 +96,9 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 8)
   const int row_group = thread / kColumnGroups;
   const int column_group = thread % kColumnGroups;
   // Blocks that need the same patches run at the same time.
-  const int row_tiles = (p.rows + kTileRows - 1) / kTileRows;
+  const int rows = static_cast<int>(p.sizes.rows);
+  const int depth = static_cast<int>(p.sizes.depth);
+  const int row_tiles = (rows + kTileRows - 1) / kTileRows;
   const int tile = static_cast<int>(blockIdx.x);
   const int first_row = tile % row_tiles * kTileRows;
   const int first_column = tile / row_tiles * kConvColumns;
@@ -123,7 +120,7 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 8)
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
       const int row = first_row + weight_row + i * kRowsAtOnce;
-      const bool inside = begin + weight_l < p.depth && row < p.rows;
+      const bool inside = begin + weight_l < depth && row < rows;
       from_weights[i] =
           *(inside ? p.weights + (row * p.weight_row + weight) : &kZero);
     }
@@ -137,8 +134,10 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 8)
     int column = tap;
     const int row = Split(&column, p.by_kernel_width);
     const int buffer = begin / kConvSlice % 2;
-    places[buffer][thread] = {(channel * p.height + row) * p.width + column,
-                              l < p.depth ? 1u << tap : 0};
+    const int height = static_cast<int>(p.sizes.w.height);
+    const int width = static_cast<int>(p.sizes.w.width);
+    places[buffer][thread] = {(channel * height + row) * width + column,
+                              l < depth ? 1u << tap : 0};
     weight_places[buffer][thread] =
         channel * p.weight_channel + tap * p.weight_tap;
   };
@@ -147,7 +146,7 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 8)
   find_places(0);
   __syncthreads();
   load(0);
-  for (int begin = 0; begin < p.depth; begin += kConvSlice) {
+  for (int begin = 0; begin < depth; begin += kConvSlice) {
     // What was here two slices ago has been used: all threads have since been
     // at the barrier.
     const int here = begin / kConvSlice % 2;
@@ -181,19 +180,19 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 8)
   }
 
 #pragma unroll
-  for (int r = 0; r < 4 * kQuads; ++r) {
-    const int row = first_row + (row_group + r / 4 * kRowGroups) * 4 + r % 4;
-    if (row >= p.rows) continue;
-    const float bias = p.bias == nullptr ? 0.0f : p.bias[row];
+  for (int c = 0; c < 4 * kQuads; ++c) {
+    int pixel =
+        first_column + (column_group + c / 4 * kColumnGroups) * 4 + c % 4;
+    if (pixel >= p.sizes.columns) continue;
+    const int n = Split(&pixel, p.by_pixels);
+    const int pixels = static_cast<int>(p.sizes.pixels);
+    float* const to = p.out + (n * rows * pixels + pixel);
 #pragma unroll
-    for (int c = 0; c < 4 * kQuads; ++c) {
-      int pixel =
-          first_column + (column_group + c / 4 * kColumnGroups) * 4 + c % 4;
-      if (pixel >= p.columns) continue;
-      const int n = Split(&pixel, p.by_pixels);
-      const int pixels = static_cast<int>(p.by_pixels.divisor());
-      p.out[(n * p.rows + row) * pixels + pixel] =
-          sums[r / 4][r % 4][c / 4][c % 4] + bias;
+    for (int r = 0; r < 4 * kQuads; ++r) {
+      const int row = first_row + (row_group + r / 4 * kRowGroups) * 4 + r % 4;
+      if (row >= rows) continue;
+      const float bias = p.bias == nullptr ? 0.0f : p.bias[row];
+      to[row * pixels] = sums[r / 4][r % 4][c / 4][c % 4] + bias;
     }
   }
 }
@@ -201,56 +200,37 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 8)
 }  // namespace
 
 void LaunchImplicitConv(const CudaLaunch& launch, const Conv2dArgs& args) {
-  const ConvSizes sizes(args);
-  if (sizes.rows * sizes.columns == 0) return;
-  const auto as_int = [](std::int64_t size) { return static_cast<int>(size); };
+  const ConvSizes s(args);
+  if (s.rows * s.columns == 0) return;
   const auto by = [](std::int64_t size) {
     return Divider(static_cast<std::uint32_t>(size));
   };
-  const Window2d& w = args.window;
+  const int taps = static_cast<int>(s.taps);
+  const int of_image = taps * static_cast<int>(args.in_channels);
   const bool forward = args.pass == Conv2dPass::kForward;
-  const int taps = as_int(sizes.taps);
-  ConvProduct p = {};
-  p.out = static_cast<float*>(args.out);
-  p.bias = static_cast<const float*>(args.bias);
-  p.weights = static_cast<const float*>(args.second);
-  p.in = static_cast<const float*>(args.first);
-  p.rows = as_int(sizes.rows);
-  p.columns = as_int(sizes.columns);
-  p.depth = as_int(sizes.depth);
-  p.height = as_int(forward ? w.height : w.out_height);
-  p.width = as_int(forward ? w.width : w.out_width);
-  p.image = as_int(sizes.channels) * p.height * p.width;
-  p.kernel_height = as_int(w.kernel_height);
-  p.kernel_width = as_int(w.kernel_width);
-  p.stride_height = as_int(w.stride_height);
-  p.stride_width = as_int(w.stride_width);
-  p.padding_height = as_int(w.padding_height);
-  p.padding_width = as_int(w.padding_width);
-  p.weight_row = p.depth;
-  p.weight_channel = taps;
-  p.weight_tap = 1;
-  p.by_taps = by(sizes.taps);
-  p.by_kernel_width = by(w.kernel_width);
-  p.by_pixels = by(sizes.pixels);
-  p.by_width = by(forward ? w.out_width : w.width);
-  if (!forward) {
-    p.padding_height = p.kernel_height - 1 - p.padding_height;
-    p.padding_width = p.kernel_width - 1 - p.padding_width;
-    p.weights += taps - 1;
-    p.weight_row = taps;
-    p.weight_channel = p.rows * taps;
-    p.weight_tap = -1;
-  }
-  const int quads = ConvQuads(sizes.rows);
+  const float* const weights = static_cast<const float*>(args.second);
+  // In the gradient the channels change places, and the kernels are turned.
+  const ConvProduct product = {static_cast<float*>(args.out),
+                               static_cast<const float*>(args.bias),
+                               forward ? weights : weights + taps - 1,
+                               static_cast<const float*>(args.first),
+                               s,
+                               forward ? of_image : taps,
+                               forward ? taps : of_image,
+                               forward ? 1 : -1,
+                               by(taps),
+                               by(s.w.kernel_width),
+                               by(s.pixels),
+                               by(s.w.out_width)};
+  const int quads = ConvQuads(s.rows);
   const std::int64_t tile_rows = 16 * quads * quads;
-  const auto blocks = static_cast<unsigned>(
-      (sizes.rows + tile_rows - 1) / tile_rows *
-      ((sizes.columns + kConvColumns - 1) / kConvColumns));
+  const std::int64_t blocks = (s.rows + tile_rows - 1) / tile_rows *
+                              ((s.columns + kConvColumns - 1) / kConvColumns);
   // Few threads may have long sums.
   d2l::internal::long_kernel_launched = true;
   StartKernel(quads == 1 ? ImplicitConvKernel<1> : ImplicitConvKernel<2>,
-              blocks, kConvThreads, launch.stream, p);
+              static_cast<unsigned>(blocks), kConvThreads, launch.stream,
+              product);
 }
 
 }  // namespace d2l::kernels::cuda
