@@ -34,8 +34,10 @@ inline constexpr int kConvColumns = 128;
 // How much of the sum a block holds at once.
 inline constexpr int kConvSlice = 8;
 
-// A thread computes (4 quads)^2 outputs. A tile has 16 quads^2 rows: 16 or 64.
-inline int ConvQuads(std::int64_t rows) { return rows <= 16 ? 1 : 2; }
+// The rows of a block's tile, which is also how many outputs a thread computes.
+inline int ConvRows(std::int64_t rows) {
+  return rows <= 16 ? 16 : rows <= 32 ? 32 : 64;
+}
 
 // The product's sizes, and the window that slides over its input: x, or y's
 // gradient.
@@ -82,7 +84,7 @@ inline bool IsImplicit(const Conv2dArgs& args, bool tf32) {
   constexpr double kMultiprocessors = 128;
   // What a thread issues for a step of its sums besides multiply-adds, to bring
   // operands to shared memory and take them from there. nvcc makes 22
-  // instructions of PTX, and 27 where the tile has 64 rows.
+  // instructions of PTX, and 27 of the largest tile.
   constexpr double kOther = 24;
   // The tensor cores' gain.
   constexpr double kTf32 = 8;
@@ -107,16 +109,15 @@ inline bool IsImplicit(const Conv2dArgs& args, bool tf32) {
       2 * kPerLaunch;
   // A block has a multiprocessor's threads to itself if there are fewer blocks.
   const ConvSizes s(args);
-  const int quads = ConvQuads(s.rows);
+  const int tile_rows = ConvRows(s.rows);
   const auto tiles = [](std::int64_t size, int tile) {
     return static_cast<double>((size + tile - 1) / tile);
   };
   const double blocks =
-      std::max(kMultiprocessors, tiles(s.rows, 16 * quads * quads) *
-                                     tiles(s.columns, kConvColumns));
+      std::max(kMultiprocessors,
+               tiles(s.rows, tile_rows) * tiles(s.columns, kConvColumns));
   const double implicit = blocks * kConvThreads * kConvSlice *
-                          tiles(s.depth, kConvSlice) *
-                          (16 * quads * quads + kOther);
+                          tiles(s.depth, kConvSlice) * (tile_rows + kOther);
   return implicit < stored;
 }
 

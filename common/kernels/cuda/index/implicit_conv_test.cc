@@ -38,6 +38,8 @@ bool IsTaken(std::int64_t batch, const Layer& layer,
 TEST(ImplicitConvTest, IsTakenWherePatchesCostMore) {
   const Layer lenet = {6, 16, 14, 5, 1, 0};
   EXPECT_TRUE(IsTaken(256, {1, 6, 28, 5, 1, 2}));
+  EXPECT_TRUE(IsTaken(256, {1, 20, 28, 3, 1, 0}));
+  EXPECT_TRUE(IsTaken(256, {20, 50, 13, 5, 1, 0}));
   EXPECT_TRUE(IsTaken(256, lenet));
   EXPECT_TRUE(IsTaken(8, lenet));
   // Ten of the tile's rows are empty.

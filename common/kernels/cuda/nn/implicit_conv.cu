@@ -76,14 +76,14 @@ struct ConvWindow {
   }
 };
 
-// A thread computes kQuads quads of rows by kQuads quads of columns. While it
+// A thread computes kDown quads of rows by kAcross quads of columns. While it
 // multiplies a slice in shared memory, its loads of the next are under way.
-template <int kQuads>
-__global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 6)
+template <int kDown, int kAcross>
+__global__ void __launch_bounds__(kConvThreads, kDown == 2 ? 3 : 5)
     ImplicitConvKernel(ConvProduct p) {
-  constexpr int kColumnGroups = kConvColumns / (4 * kQuads);
+  constexpr int kColumnGroups = kConvColumns / (4 * kAcross);
   constexpr int kRowGroups = kConvThreads / kColumnGroups;
-  constexpr int kTileRows = kRowGroups * 4 * kQuads;
+  constexpr int kTileRows = kRowGroups * 4 * kDown;
   // Threads load a slice of weights side by side, so many rows at a time.
   constexpr int kRowsAtOnce = kConvThreads / kConvSlice;
   constexpr int kLoads = kTileRows / kRowsAtOnce;
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 6)
         channel * p.weight_channel + tap * p.weight_tap;
   };
 
-  float sums[kQuads][4][kQuads][4] = {};
+  float sums[4 * kDown][4 * kAcross] = {};
   find_places(0);
   __syncthreads();
   load(0);
@@ -164,23 +164,26 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 6)
     load(begin + kConvSlice);
 #pragma unroll
     for (int l = 0; l < kConvSlice; ++l) {
-      Quad a[kQuads], b[kQuads];
+      Quad a[kDown], b[kAcross];
 #pragma unroll
-      for (int i = 0; i < kQuads; ++i) {
+      for (int i = 0; i < kDown; ++i) {
         a[i] = weights[here][l][row_group + i * kRowGroups];
+      }
+#pragma unroll
+      for (int i = 0; i < kAcross; ++i) {
         b[i] = patches[here][l][column_group + i * kColumnGroups];
       }
 #pragma unroll
-      for (int e = 0; e < 16 * kQuads * kQuads; ++e) {
-        const int i = e / (16 * kQuads), r = e / (4 * kQuads) % 4;
-        const int j = e / 4 % kQuads, c = e % 4;
-        sums[i][r][j][c] = math::Fma(a[i].at[r], b[j].at[c], sums[i][r][j][c]);
+      for (int e = 0; e < 16 * kDown * kAcross; ++e) {
+        const int r = e / (4 * kAcross), c = e % (4 * kAcross);
+        sums[r][c] =
+            math::Fma(a[r / 4].at[r % 4], b[c / 4].at[c % 4], sums[r][c]);
       }
     }
   }
 
 #pragma unroll
-  for (int c = 0; c < 4 * kQuads; ++c) {
+  for (int c = 0; c < 4 * kAcross; ++c) {
     int pixel =
         first_column + (column_group + c / 4 * kColumnGroups) * 4 + c % 4;
     if (pixel >= p.sizes.columns) continue;
@@ -188,11 +191,11 @@ __global__ void __launch_bounds__(kConvThreads, kQuads == 2 ? 3 : 6)
     const int pixels = static_cast<int>(p.sizes.pixels);
     float* const to = p.out + (n * rows * pixels + pixel);
 #pragma unroll
-    for (int r = 0; r < 4 * kQuads; ++r) {
+    for (int r = 0; r < 4 * kDown; ++r) {
       const int row = first_row + (row_group + r / 4 * kRowGroups) * 4 + r % 4;
       if (row >= rows) continue;
       const float bias = p.bias == nullptr ? 0.0f : p.bias[row];
-      to[row * pixels] = sums[r / 4][r % 4][c / 4][c % 4] + bias;
+      to[row * pixels] = sums[r][c] + bias;
     }
   }
 }
@@ -222,13 +225,14 @@ void LaunchImplicitConv(const CudaLaunch& launch, const Conv2dArgs& args) {
                                by(s.w.kernel_width),
                                by(s.pixels),
                                by(s.w.out_width)};
-  const int quads = ConvQuads(s.rows);
-  const std::int64_t tile_rows = 16 * quads * quads;
+  const int tile_rows = ConvRows(s.rows);
   const std::int64_t blocks = (s.rows + tile_rows - 1) / tile_rows *
                               ((s.columns + kConvColumns - 1) / kConvColumns);
   // Few threads may have long sums.
   d2l::internal::long_kernel_launched = true;
-  StartKernel(quads == 1 ? ImplicitConvKernel<1> : ImplicitConvKernel<2>,
+  StartKernel(tile_rows == 16   ? ImplicitConvKernel<1, 1>
+              : tile_rows == 32 ? ImplicitConvKernel<1, 2>
+                                : ImplicitConvKernel<2, 2>,
               static_cast<unsigned>(blocks), kConvThreads, launch.stream,
               product);
 }

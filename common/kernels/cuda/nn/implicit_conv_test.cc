@@ -224,7 +224,7 @@ class ImplicitConvKernelTest : public testing::Test {
 
 TEST_F(ImplicitConvKernelTest, OddSizes) {
   for (int round = 0; round < 60; ++round) {
-    const std::vector<std::int64_t> channels = {1, 3, 5, 6, 16, 17};
+    const std::vector<std::int64_t> channels = {1, 3, 5, 6, 16, 17, 33};
     Sizes s = {Any({1, 2, 3}),        Any(channels),      Any(channels),
                Any({1, 2, 5, 8, 33}), Any({1, 3, 7, 29}), Any({1, 3, 5}),
                Any({1, 2, 3, 5}),     Any({1, 1, 2}),     Any({1, 1, 2}),
@@ -243,10 +243,20 @@ TEST_F(ImplicitConvKernelTest, OddSizes) {
   Check({1, 2, 3, 40, 9, 32, 1, 3, 1, 5, 0});
 }
 
-// LeNet's and ResNet-18's layers, of few images, the deepest narrower.
+// Patches take no memory where none are stored.
+TEST_F(ImplicitConvKernelTest, NeedsNoWorkspace) {
+  Conv2dArgs args = ArgsOf({64, 1, 20, 28, 28, 3, 3}, Conv2dPass::kForward);
+  EXPECT_EQ(WorkspaceBytes(args), 0u);
+  args.pass = Conv2dPass::kWeightGradient;
+  EXPECT_GT(WorkspaceBytes(args), 0u);
+}
+
+// LeNets' and ResNet-18's layers, of few images, the deepest narrower.
 TEST_F(ImplicitConvKernelTest, LayersOfNetworks) {
   Check({3, 1, 6, 28, 28, 5, 5, 1, 1, 2, 2});
   Check({3, 6, 16, 14, 14, 5, 5});
+  Check({2, 1, 20, 28, 28, 3, 3});
+  Check({2, 20, 50, 13, 13, 5, 5});
   Check({1, 1, 64, 28, 28, 3, 3, 1, 1, 1, 1});
   Check({1, 64, 64, 28, 28, 3, 3, 2, 2, 1, 1});
   Check({1, 64, 128, 28, 28, 1, 1, 2, 2});
