@@ -182,20 +182,33 @@ __global__ void __launch_bounds__(kConvThreads, kDown == 2 ? 3 : 5)
     }
   }
 
+  // A quad of columns is stored at once where images consist of quads.
+  const int columns = static_cast<int>(p.sizes.columns);
+  const int pixels = static_cast<int>(p.sizes.pixels);
+  const bool whole =
+      pixels % 4 == 0 &&
+      reinterpret_cast<std::uintptr_t>(p.out) % sizeof(Quad) == 0;
+  const auto place = [&](int row, int column) {
+    const int n = Split(&column, p.by_pixels);
+    return p.out + ((n * rows + row) * pixels + column);
+  };
 #pragma unroll
-  for (int c = 0; c < 4 * kAcross; ++c) {
-    int pixel =
-        first_column + (column_group + c / 4 * kColumnGroups) * 4 + c % 4;
-    if (pixel >= p.sizes.columns) continue;
-    const int n = Split(&pixel, p.by_pixels);
-    const int pixels = static_cast<int>(p.sizes.pixels);
-    float* const to = p.out + (n * rows * pixels + pixel);
+  for (int e = 0; e < 4 * kDown * kAcross; ++e) {
+    const int r = e % (4 * kDown), c = e / (4 * kDown);
+    const int row = first_row + (row_group + r / 4 * kRowGroups) * 4 + r % 4;
+    const int column = first_column + (column_group + c * kColumnGroups) * 4;
+    if (row >= rows || column >= columns) continue;
+    const float bias = p.bias == nullptr ? 0.0f : p.bias[row];
+    Quad quad;
 #pragma unroll
-    for (int r = 0; r < 4 * kDown; ++r) {
-      const int row = first_row + (row_group + r / 4 * kRowGroups) * 4 + r % 4;
-      if (row >= rows) continue;
-      const float bias = p.bias == nullptr ? 0.0f : p.bias[row];
-      to[row * pixels] = sums[r][c] + bias;
+    for (int i = 0; i < 4; ++i) quad.at[i] = sums[r][4 * c + i] + bias;
+    if (whole) {
+      *reinterpret_cast<Quad*>(place(row, column)) = quad;
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (column + i < columns) *place(row, column + i) = quad.at[i];
     }
   }
 }

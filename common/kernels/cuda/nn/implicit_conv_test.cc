@@ -144,13 +144,15 @@ class ImplicitConvKernelTest : public testing::Test {
     return to;
   }
 
-  // What the kernel computes, between two guards.
+  // What the kernel computes, between two guards, on vectors' addresses and
+  // beside them in turn.
   Floats Run(Conv2dArgs args, std::size_t numel, const Floats& first,
              const Floats& second, const Floats& bias) {
-    Floats out(numel + 2, 77);
+    Floats out(numel + 5, 77);
+    before_ = 5 - before_;
     const StorageRef to = Upload(out), a = Upload(first), b = Upload(second),
                      c = Upload(bias);
-    args.out = static_cast<float*>(to->data()) + 1;
+    args.out = static_cast<float*>(to->data()) + before_;
     args.first = a->data();
     args.second = b->data();
     args.bias = bias.empty() ? nullptr : c->data();
@@ -160,9 +162,9 @@ class ImplicitConvKernelTest : public testing::Test {
     stream_->CopyAsync(out.data(), to->data(), out.size() * sizeof(float),
                        CopyKind::kDeviceToHost);
     stream_->Synchronize();
-    EXPECT_EQ(out.front(), 77);
-    EXPECT_EQ(out.back(), 77);
-    return Floats(out.begin() + 1, out.end() - 1);
+    EXPECT_EQ(out[before_ - 1], 77);
+    EXPECT_EQ(out[before_ + numel], 77);
+    return Floats(out.data() + before_, out.data() + before_ + numel);
   }
 
   std::int64_t Any(const std::vector<std::int64_t>& of) {
@@ -219,6 +221,7 @@ class ImplicitConvKernelTest : public testing::Test {
 
  private:
   CudaStream* stream_ = nullptr;
+  std::size_t before_ = 1;  // or 4
   std::mt19937 random_{11};
 };
 
