@@ -5,8 +5,9 @@
 //
 // TF32 is a format of the tensor cores of GPUs from sm_80 on: both factors are
 // rounded to a 10-bit mantissa, where float32 has 23 bits, before they are
-// multiplied; sums are in float32. CPU devices, float64 and the products that
-// IsSmallProduct names (common/kernels/cuda/index/gemm_call.h) do not use TF32.
+// multiplied; sums are in float32. CPU devices, float64, and the products and
+// convolutions that IsSmallProduct and IsImplicit name (gemm_call.h and
+// implicit_conv.h in common/kernels/cuda/index) do not use TF32.
 //
 // Off at first, as in PyTorch. It is read when a product is requested. Any
 // thread may call these.

@@ -50,7 +50,8 @@ void Launch(const CudaLaunch& launch, const AxpbyListArgs& args);
 std::size_t WorkspaceBytes(const ReduceArgs& args);  // 0 for most
 void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* workspace);
 
-// At most 64 MB, or the size for one image: images are processed in groups.
+// At most 64 MB, or the size for one image: images are processed in groups. 0
+// if no patches are stored.
 std::size_t WorkspaceBytes(const Conv2dArgs& args);
 void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace);
 
@@ -89,6 +90,10 @@ void VisitFloat(DType dtype, F f) {
 // refuses.
 void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
                     const GemmCall& call);
+
+// A convolution whose patches are never stored: forward or, at stride 1, the
+// gradient of the input; of float32, and FitsImplicit(args) (implicit_conv.h).
+void LaunchImplicitConv(const CudaLaunch& launch, const Conv2dArgs& args);
 
 // Arguments of im2col and col2im. `patches` is a matrix of what the windows
 // see, in `channels` channels of `batch` images: its rows are (channels,

@@ -10,13 +10,13 @@
 // and write the tensors themselves, image by image. The weight's gradient, one
 // sum over all images, uses patches here, too.
 //
-// The patches are memory traffic, which a product that computes their addresses
-// would avoid; cuDNN has such products. cuDNN is not loaded, as cuBLAS is: its
-// wheel is half a gigabyte; its version and the GPU determine which algorithm
-// it takes, and so the bits of the result; and it computes nothing without a
-// GPU, so no test here would run a line of it. A kernel of our own would be
-// right on the model of a GPU, but only a GPU can tell whether it is faster
-// than cuBLAS on patches.
+// The patches are memory traffic: nine times that of x for a 3×3 window. Where
+// that counts for more than a library's faster product, implicit_conv.cu
+// computes the addresses of the patches' elements instead. cuDNN has such
+// products, too; it is not loaded, as cuBLAS is: its wheel is half a gigabyte;
+// its version and the GPU determine which algorithm it takes, and so the bits
+// of the result; and it computes nothing without a GPU, so no test here would
+// run a line of it.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,10 +24,12 @@
 #include <utility>
 
 #include "common/kernels/cuda/index/gemm_call.h"
+#include "common/kernels/cuda/index/implicit_conv.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/kernels/op_tables.h"
+#include "common/kernels/tf32.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 
@@ -145,7 +147,8 @@ struct Group {
 }  // namespace
 
 std::size_t WorkspaceBytes(const Conv2dArgs& args) {
-  return IsDirect(args) ? 0 : static_cast<std::size_t>(Plan(args).bytes);
+  if (IsDirect(args) || IsImplicit(args, AllowTf32())) return 0;
+  return static_cast<std::size_t>(Plan(args).bytes);
 }
 
 void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace) {
@@ -162,6 +165,8 @@ void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace) {
     return;
   }
   if (IsDirect(args)) return LaunchDirect(launch, args, plan);
+  // As WorkspaceBytes has decided: another thread may have set AllowTf32 since.
+  if (workspace == nullptr) return LaunchImplicitConv(launch, args);
   char* const patches = static_cast<char*>(workspace);
   const char* const x =
       static_cast<const char*>(forward ? args.first : args.second);
