@@ -111,7 +111,8 @@ inline bool IsImplicit(const Conv2dArgs& args, bool tf32) {
   const ConvSizes s(args);
   const int tile_rows = ConvRows(s.rows);
   const auto tiles = [](std::int64_t size, int tile) {
-    return static_cast<double>((size + tile - 1) / tile);
+    const std::int64_t count = (size + tile - 1) / tile;
+    return static_cast<double>(count);
   };
   const double blocks =
       std::max(kMultiprocessors,
