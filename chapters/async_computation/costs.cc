@@ -255,6 +255,7 @@ Repeat MeasureCosts(const Cell& cell, const Tensor& x, const Tensor& a, int n,
                     int held) {
   const auto timed = [&](const auto& work) {
     cell.Rest();
+    AddOnes(x, 100, /*wait_each_time=*/true);  // wakes the worker
     const UndisturbedTimer timer;
     work();
     return timer.Read();
