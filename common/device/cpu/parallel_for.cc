@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -24,6 +25,11 @@ constexpr std::int64_t kPartsPerCore = 4;
 // How long a thread polls before it sleeps: longer than a wake-up takes (20 to
 // 70 us), as in task_queue.cc.
 constexpr std::int64_t kSpinNanos = 120'000;
+
+thread_local bool thread_locals_destroyed = false;
+struct AtThreadEnd {
+  ~AtThreadEnd() { thread_locals_destroyed = true; }
+};
 
 }  // namespace
 
@@ -61,7 +67,7 @@ void ThreadPool::Run(std::int64_t n, std::int64_t grain, Part part,
                        static_cast<std::uint64_t>(parts),
                    std::memory_order_seq_cst);
   // Helpers that are awake find the parts themselves, and may have a core. Each
-  // guest stands for a helper that sleeps.
+  // guest replaces a helper that sleeps.
   const std::int64_t sleepers = work_.sleepers();
   const std::int64_t guests = guests_.load();
   const std::int64_t awake =
@@ -84,6 +90,7 @@ void ThreadPool::Run(std::int64_t n, std::int64_t grain, Part part,
 void ThreadPool::StartHelpers() {
   if (started_) return;
   started_ = true;
+  std::fegetenv(&environment_);  // of the helpers, too, which inherit it
   helpers_.reserve(static_cast<std::size_t>(cores_ - 1));
   try {
     for (int i = 1; i < cores_; ++i) {
@@ -121,24 +128,38 @@ void ThreadPool::Help(int index) {
   }
 }
 
-ThreadPool::Guest::~Guest() {
-  if (!polls_) return;
-  pool_.guests_.fetch_sub(1);
+void ThreadPool::Guest::ReplaceHelper(bool replaces) {
+  if (replaces == replaces_) return;
+  replaces_ = replaces;
+  pool_.guests_.fetch_add(replaces ? 1 : -1);
+  if (replaces) return;
   // The helper that slept meanwhile.
   if (pool_.any_unclaimed() && pool_.gate_.free() > 0) pool_.work_.Notify(1);
 }
 
 bool ThreadPool::Guest::Help(absl::FunctionRef<bool()> done) {
-  if (!polls_) pool_.guests_.fetch_add(1);
-  polls_ = true;
+  // When a program ends, its main thread may wait once more: its thread_local
+  // objects, which parts of some operations use, have been destroyed by then.
+  thread_local AtThreadEnd at_end;
+  if (thread_locals_destroyed) return false;
   // No part of other work: that may last longer, or wait for this thread.
-  const auto may = [&] {
-    return pool_.stream_.load(std::memory_order_relaxed) == stream_ && !done();
+  const auto current = [this] {
+    return pool_.stream_.load(std::memory_order_relaxed) == stream_;
   };
-  if (!pool_.any_unclaimed() || !may() || !pool_.gate_.TryTake()) return false;
+  ReplaceHelper(current());
+  const auto may = [&] { return current() && !done(); };
+  if (!pool_.any_unclaimed() || pool_.gate_.free() <= 0 || !may() ||
+      !pool_.gate_.TryTake()) {
+    return false;
+  }
+  // Parts round as on the pool's own threads, whatever this thread has set.
+  std::fenv_t environment;
+  std::fegetenv(&environment);
+  std::fesetenv(&pool_.environment_);
   const auto mode = std::exchange(internal::enqueue_mode, internal::kOnWorker);
   const bool helped = pool_.RunParts(/*helping=*/true, may);
   internal::enqueue_mode = mode;
+  std::fesetenv(&environment);
   pool_.ReleaseCore();
   return helped;
 }

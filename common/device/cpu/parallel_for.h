@@ -10,10 +10,10 @@
 // many of its parts at once as cores are free. A core that another stream waits
 // for goes to that stream after a part, as blocks of two kernels share a GPU. A
 // stream that finds the helpers busy computes alone, as does a ParallelFor
-// within a part. A thread that waits for a stream computes parts, too, in place
-// of a helper: it has to be awake anyway, and with it there would be a thread
-// more than cores. The result must not depend on where the cuts are, nor on the
-// threads that compute the parts.
+// within a part. A thread that waits in a stream's Synchronize, WaitFor or
+// Finish computes parts, too, while it polls, in place of a helper: else there
+// would be a thread more than cores. The result must not depend on where the
+// cuts are, nor on the threads that compute the parts.
 //
 // Thread-safety: ParallelFor may be called on any thread, as may a ThreadPool's
 // functions, except as stated. f is called on several threads at the same time
@@ -23,6 +23,7 @@
 #define D2L_COMMON_DEVICE_CPU_PARALLEL_FOR_H_
 
 #include <atomic>
+#include <cfenv>
 #include <cstdint>
 #include <exception>
 #include <thread>
@@ -123,7 +124,7 @@ class ThreadPool {
   void Run(std::int64_t n, std::int64_t grain, Part part, const void* f);
 
   // A thread that waits for operations of a stream, between its polls. While it
-  // lives, from the first Help on, a helper less is awake.
+  // lives and the pool works for this stream, a helper without work sleeps.
   //
   //   ThreadPool::Guest guest(pool, this);  // in a stream's function
   //   while (!done()) guest.Help(done);
@@ -131,7 +132,7 @@ class ThreadPool {
    public:
     Guest(ThreadPool& pool, const void* stream)
         : pool_(pool), stream_(stream) {}
-    ~Guest();
+    ~Guest() { ReplaceHelper(false); }
     Guest(const Guest&) = delete;
     Guest& operator=(const Guest&) = delete;
 
@@ -141,9 +142,11 @@ class ThreadPool {
     bool Help(absl::FunctionRef<bool()> done);
 
    private:
+    void ReplaceHelper(bool replaces);
+
     ThreadPool& pool_;
     const void* const stream_;
-    bool polls_ = false;
+    bool replaces_ = false;
   };
 
  private:
@@ -175,6 +178,7 @@ class ThreadPool {
   alignas(64) std::atomic<bool> busy_{false};
   bool started_ = false;  // the helpers have been started
   std::vector<std::thread> helpers_;
+  std::fenv_t environment_ = {};  // how helpers round
   // Written while no part is unfinished, read by threads that have claimed a
   // part.
   Job job_;
@@ -187,7 +191,7 @@ class ThreadPool {
   std::atomic<const void*> stream_{nullptr};  // whose operation it is
   alignas(64) std::atomic<std::int64_t> unfinished_{0};
 
-  // How many guests poll.
+  // How many guests replace a helper.
   alignas(64) std::atomic<int> guests_{0};
   EventCount work_;
   EventCount done_;

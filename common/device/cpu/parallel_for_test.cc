@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -395,6 +396,11 @@ TEST(ParallelForTest, AThreadThatWaitsComputesParts) {
   stream.Enqueue(OpLabel("afterwards"), [] {});
 }
 
+struct AtEnd {
+  ~AtEnd() { call(); }
+  std::function<void()> call;
+};
+
 TEST(ParallelForTest, AGuestComputesOnlyWhatItWaitsFor) {
   ThreadPool pool(4);
   const int a = 0, b = 0;  // stand for two streams
@@ -418,6 +424,13 @@ TEST(ParallelForTest, AGuestComputesOnlyWhatItWaitsFor) {
   EXPECT_FALSE(ThreadPool::Guest(pool, &b).Help(no)) << "of another stream";
   EXPECT_FALSE(ThreadPool::Guest(pool, &a).Help([] { return true; }))
       << "of a later operation";
+  bool helped = true;
+  std::thread([&] {
+    thread_local AtEnd end;  // destroyed after those of Help
+    end.call = [&] { helped = ThreadPool::Guest(pool, &a).Help(no); };
+    ThreadPool::Guest(pool, &b).Help(no);
+  }).join();
+  EXPECT_FALSE(helped) << "without its thread_local objects";
   EXPECT_EQ(mine, 0);
   {
     ThreadPool::Guest guest(pool, &a);
@@ -428,6 +441,51 @@ TEST(ParallelForTest, AGuestComputesOnlyWhatItWaitsFor) {
   worker.join();
   EXPECT_EQ(begun, 16);
   EXPECT_FALSE(ThreadPool::Guest(pool, &a).Help(no)) << "nothing is left";
+}
+
+TEST(ParallelForTest, AGuestOfAnotherStreamReplacesNoHelper) {
+  ThreadPool pool(2);
+  const int a = 0, b = 0;  // stand for two streams
+  ThreadPool::Guest guest(pool, &b);
+  guest.Help([] { return false; });
+  std::thread([&] {
+    internal::SetCurrentPool(&pool, &a);
+    for (int i = 0; i < 100; ++i) {
+      std::atomic<int> begun{0};
+      ParallelFor(2, 1, [&](std::int64_t, std::int64_t) {
+        ++begun;
+        EXPECT_TRUE(WaitUntil([&] { return begun == 2; }));
+      });
+    }
+  }).join();
+}
+
+TEST(ParallelForTest, AGuestRoundsAsThePoolDoes) {
+  ThreadPool pool(2);
+  const int a = 0;
+  const std::thread::id here = std::this_thread::get_id();
+  std::atomic<int> mine{0}, other{0};
+  std::atomic<bool> ended{false};
+  std::thread worker([&] {
+    internal::SetCurrentPool(&pool, &a);
+    for (const Timer timer; mine == 0 && timer.Seconds() < 60;) {
+      ParallelFor(8, 1, [&](std::int64_t, std::int64_t) {
+        if (std::this_thread::get_id() == here) ++mine;
+        if (std::fegetround() != FE_TONEAREST) ++other;
+      });
+    }
+    ended = true;
+  });
+  std::fesetround(FE_DOWNWARD);
+  {
+    ThreadPool::Guest guest(pool, &a);
+    while (!ended) guest.Help([] { return false; });
+  }
+  EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
+  std::fesetround(FE_TONEAREST);
+  worker.join();
+  EXPECT_GT(mine, 0);
+  EXPECT_EQ(other, 0);
 }
 
 TEST(ParallelForTest, ATeamMayEndBeforeItHasBegun) {

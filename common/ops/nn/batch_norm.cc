@@ -49,6 +49,12 @@ ValueSpec BatchNormStatisticsPrimitive::Infer(Inputs inputs) const {
     Reject("[%s] at least one value per channel wanted, got input size %s",
            name(), x.shape());
   }
+  if (updates && split.outer * split.inner == 1) {
+    Reject(
+        "[%s] more than one value per channel wanted for running values, got "
+        "input size %s",
+        name(), x.shape());
+  }
   return {StatisticsShape(x), x.dtype(), x.device()};
 }
 
@@ -67,11 +73,10 @@ std::uint64_t BatchNormStatisticsPrimitive::Launch(
                                  nullptr,
                                  nullptr,
                                  nullptr};
-  if (ctx.inputs.size() == 3) {
-    args.running_mean = ctx.inputs[1]->data();
-    args.running_var = ctx.inputs[2]->data();
-    args.momentum = momentum;
-  }
+  const bool updates = ctx.inputs.size() == 3;
+  args.running_mean = updates ? ctx.inputs[1]->data() : nullptr;
+  args.running_var = updates ? ctx.inputs[2]->data() : nullptr;
+  args.momentum = momentum;
   return Enqueue(ctx, args);
 }
 

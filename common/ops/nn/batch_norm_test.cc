@@ -401,6 +401,12 @@ TEST_P(BatchNormTest, Refuses) {
                      "read; copy the operand first, Clone(x)",
                  Apply(BatchNormStatisticsPrimitive(0.1), {&x2, &two, &later},
                        SourceLocation::Current()));
+  const Tensor one_value = Rand({1, 3}, device());
+  EXPECT_REFUSED(
+      "[batch_norm_stats] more than one value per channel wanted for running "
+      "values, got input size (1, 3)",
+      Apply(BatchNormStatisticsPrimitive(0.1), {&one_value, &mean, &variance},
+            SourceLocation::Current()));
   EXPECT_REFUSED("[batch_norm_stats] 3 inputs wanted; got 2",
                  Apply(BatchNormStatisticsPrimitive(0.1), {&y, &mean},
                        SourceLocation::Current()));

@@ -100,12 +100,13 @@ D2L_COST(RandomPrimitive, op == kernels::RandomOp::kNormal
 #undef D2L_COST
 
 // The sum; the difference from the mean, its square, their sum. The running
-// values are written, too.
+// values take two products and a sum each, and are written, too.
 OpCost BatchNormStatisticsPrimitive::Cost(Inputs inputs,
                                           const Tensor& output) const {
   OpCost cost = Whole(inputs, output, 4 * inputs[0]->numel());
   for (const Tensor* running : inputs.subspan(1)) {
     cost.bytes += BytesOf(*running);
+    cost.flop += 3 * running->numel();
   }
   return cost;
 }

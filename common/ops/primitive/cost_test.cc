@@ -192,6 +192,7 @@ void CheckBatchNorm(const std::string& which, Sizes& sizes) {
     }
     counter.Written(statistics);
     for (std::int64_t i = 0; i < 4 * x.numel(); ++i) counter.Flop(1);
+    for (std::int64_t i = 0; i < 2 * channels; ++i) counter.Flop(3);
     Expect(counter, BatchNormStatisticsPrimitive(0.1), {x, mean, var},
            statistics);
   } else if (which == "batch_norm") {

@@ -79,7 +79,8 @@ bool WinogradPays(const Conv2dArgs& args);
 // enormous, infinite or NaN: the weight's or, for its gradient, any.
 bool WinogradConv2d(const Conv2dArgs& args);
 
-// ---- Memory of the calling thread that lasts until its next call.
+// ---- Memory of the calling thread that lasts until its next call. A thread
+// keeps it until it ends, also one that has computed parts while it waited.
 //
 //   T* patches = Workspace<T>(Borrower::kPart, rows * columns);
 

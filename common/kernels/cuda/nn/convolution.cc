@@ -10,8 +10,8 @@
 // and write the tensors themselves, image by image. The weight's gradient, one
 // sum over all images, uses patches here, too.
 //
-// The patches are memory traffic: nine times that of x for a 3×3 window. Where
-// that counts for more than a library's faster product, implicit_conv.cu
+// The patches of a 3×3 window are nine times the elements of x, written and
+// read. Where that counts for more than a library's faster product, implicit_conv.cu
 // computes the addresses of the patches' elements instead. cuDNN has such
 // products, too; it is not loaded, as cuBLAS is: its wheel is half a gigabyte;
 // its version and the GPU determine which algorithm it takes, and so the bits

@@ -1,8 +1,9 @@
 // Convolution as a product with a matrix of patches that is never stored: a
 // block of threads gathers the slice that it multiplies next from the images
 // (implicit_conv.h). An output's products are added up from the first tap of
-// the first channel to the last, each with one rounding, then the bias: the
-// same bits on every GPU and in every batch. Padding is zeros, which times an
+// the first channel to the last, each with one rounding, then the bias: this
+// kernel's bits are the same on every GPU and in every batch, but whether it is
+// taken depends on the batch (IsImplicit). Padding is zeros, which times an
 // infinite weight are NaN, as on the CPU.
 
 #include <cstdint>
