@@ -11,12 +11,12 @@
 // sum over all images, uses patches here, too.
 //
 // The patches of a 3×3 window are nine times the elements of x, written and
-// read. Where that counts for more than a library's faster product, implicit_conv.cu
-// computes the addresses of the patches' elements instead. cuDNN has such
-// products, too; it is not loaded, as cuBLAS is: its wheel is half a gigabyte;
-// its version and the GPU determine which algorithm it takes, and so the bits
-// of the result; and it computes nothing without a GPU, so no test here would
-// run a line of it.
+// read. Where that counts for more than a library's faster product,
+// implicit_conv.cu computes the addresses of the patches' elements instead.
+// cuDNN has such products, too; it is not loaded, as cuBLAS is: its wheel is
+// half a gigabyte; its version and the GPU determine which algorithm it takes,
+// and so the bits of the result; and it computes nothing without a GPU, so no
+// test here would run a line of it.
 
 #include <algorithm>
 #include <cstddef>
