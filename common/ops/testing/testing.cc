@@ -158,6 +158,16 @@ std::vector<double> ValuesOf(const Tensor& x) {
   });
 }
 
+void ExpectFailedAt(SourceLocation at, const Tensor& x) {
+  try {
+    ValuesOf(x);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const AsyncError& error) {
+    EXPECT_NE(std::string(error.what()).find(at.ToString()), std::string::npos)
+        << error.what();
+  }
+}
+
 Tensor Place(const std::vector<double>& values, const Shape& shape,
              Device device, DType dtype, Placement placement) {
   if (placement == Placement::kContiguous || shape.numel() == 0) {

@@ -50,6 +50,9 @@ const char* PlacementName(Placement placement);
 // The elements, row by row. An int64 beyond 2^53 is rounded.
 std::vector<double> ValuesOf(const Tensor& x);
 
+// Expects that reading x throws the AsyncError of an operation requested there.
+void ExpectFailedAt(SourceLocation at, const Tensor& x);
+
 // A tensor of these numbers, row by row, converted to the dtype. What lies
 // between its elements in memory is 99.
 Tensor Place(const std::vector<double>& values, const Shape& shape,
