@@ -14,6 +14,7 @@
 #include "common/graph/passes/passes.h"
 #include "common/graph/saved/saved_testing.h"
 #include "common/graph/trace.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"
 #include "gmock/gmock.h"
@@ -112,6 +113,34 @@ TEST(SavedTest, WrittenWeightsAreTheLoadedOnes) {
   }
   EXPECT_EQ(Bits(count), Bits(Full({2}, 6)));
   EXPECT_EQ(ReadFile(prefix + ".safetensors"), bytes);
+}
+
+// So are the running values, which an operation writes beside its output.
+TEST(SavedTest, RunningValuesAreTheLoadedOnes) {
+  for (const Device device : AllDevices()) {
+    const std::string prefix = NewPrefix();
+    const Tensor weight = Rand({2}, device), bias = Rand({2}, device);
+    const Tensor mean = Rand({2}, device), variance = Rand({2}, device);
+    const Tensor x = Rand({5, 2}, device);
+    const Graph graph = Trace(
+        [&](const Values& in) -> Values {
+          const Tensor y = BatchNorm(in[0], weight, bias, mean, variance, true);
+          return {y, mean * 1, variance * 1};
+        },
+        {x}, {"main", {{"mean", mean}, {"variance", variance}}});
+    ASSERT_EQ(ErrorOf(SaveProgram(graph, prefix)), "none");
+    const absl::StatusOr<Graph> loaded = LoadProgram(prefix, device);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    Captured captured(*loaded);
+    std::vector<std::string> last;
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(Bits(ir::Run(*loaded, {x})), Bits(ir::Run(graph, {x})));
+      const std::vector<std::string> outputs = Bits(captured.Run({x}));
+      EXPECT_EQ(outputs, Bits(ir::Run(graph, {x})));
+      EXPECT_NE(outputs, last);  // the running values go on
+      last = outputs;
+    }
+  }
 }
 
 TEST(SavedTest, SharedMemoryIsSavedTwiceUnlessItIsWritten) {
