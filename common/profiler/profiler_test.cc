@@ -126,20 +126,21 @@ TEST_P(ProfilerDeviceTest, RecordsThatAQueueIsFull) {
         stall.Release();
       });
       const StreamGuard guard(stream);
-      for (int op = 0; op < 2 * kBound; ++op) x + 1;
+      // In place: cudaMalloc might wait for the stream that is held.
+      for (int op = 0; op < 2 * kBound; ++op) FillInPlace(x, 1);
       release.join();
     }
     profile = profiler.profile();
     waits = CountOf(profile, "front end blocked: queue full 16/16");
   }
   ExpectConsistent(profile);
-  EXPECT_EQ(CountOf(profile, "add"), 2 * kBound);
+  EXPECT_EQ(CountOf(profile, "fill"), 2 * kBound);
   EXPECT_GT(waits, 0);
   for (const ProfiledSpan& span : profile.spans) {
     if (span.kind != ProfiledKind::kQueueFull) continue;
     EXPECT_EQ(span.name, "front end blocked: queue full 16/16");
     ASSERT_GE(span.parent, 0);
-    EXPECT_EQ(profile.spans[span.parent].name, "add");
+    EXPECT_EQ(profile.spans[span.parent].name, "fill");
   }
 }
 
