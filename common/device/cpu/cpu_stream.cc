@@ -237,6 +237,7 @@ void CpuStream::Work() {
   internal::enqueue_mode = internal::kOnWorker;
   prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds; see SleepUntilClock
   if (pool_->cores() > 1) internal::SetCurrentPool(pool_.get(), this);
+  clock_.AdvanceTo(NowNanos());  // a slot may be there: then it was never idle
   for (;;) {
     TaskQueue::Slot* slot = queue_.TryFront();
     const bool idle = slot == nullptr;
@@ -292,6 +293,7 @@ void CpuStream::RunSlot(TaskQueue::Slot& slot) {
   }
   internal::ActiveTiming* const timing =
       internal::active_timing.load(std::memory_order_acquire);
+  if (timing != nullptr) clock_.AdvanceTo(timing->begin);
   if (timing != nullptr && poison_ == nullptr &&
       kind != TaskQueue::Kind::kAlways) {
     RunTimed(*timing, slot);

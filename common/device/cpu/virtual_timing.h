@@ -35,6 +35,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
+#include "common/base/timer.h"
 #include "common/device/topology.h"
 
 namespace d2l {
@@ -74,6 +75,7 @@ struct ActiveTiming {
   explicit ActiveTiming(const VirtualTiming& timing) : pace(timing.pace) {
     if (timing.links.has_value()) links.emplace(*timing.links);
   }
+  const std::int64_t begin = NowNanos();  // no work begins before
   const double pace;
   std::optional<LinkClock> links;
   // How late the operation was that has ended last, in nanoseconds.

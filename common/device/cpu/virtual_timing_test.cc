@@ -152,6 +152,24 @@ TEST(VirtualTiming, ATransferTakesTheLinksTime) {
   EXPECT_NEAR(Seconds(sent, end), 2e-4, 1e-8);
 }
 
+// The first work of a stream may be there before its worker is, and the first of
+// a scope before the worker is idle: neither began at the stream's last time.
+TEST(VirtualTiming, NoWorkBeginsBeforeItsStreamOrItsScope) {
+  for (int i = 0; i < 100; ++i) {
+    CpuStream fresh(Virtual()[0], 0, StreamOptions(),
+                    std::make_shared<ThreadPool>(2));
+    Stream& used = DefaultStream(Virtual()[0]);
+    used.Record().Synchronize();
+    for (Stream* const stream : {static_cast<Stream*>(&fresh), &used}) {
+      const VirtualTimingScope scope(Linked(1e9, 0));
+      const Timer timer;
+      stream->Transfer({0}, 1, 500'000);
+      stream->Synchronize();
+      EXPECT_GE(timer.Seconds(), 4e-4) << (stream == &fresh);
+    }
+  }
+}
+
 TEST(VirtualTiming, LinksServeInTheOrderOfTheirClock) {
   internal::LinkClock links(Topology::PcieSwitch(3, 1e6));
   const auto book = [&](int from, int to, std::int64_t ready) {
