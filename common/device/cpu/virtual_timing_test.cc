@@ -152,8 +152,8 @@ TEST(VirtualTiming, ATransferTakesTheLinksTime) {
   EXPECT_NEAR(Seconds(sent, end), 2e-4, 1e-8);
 }
 
-// The first work of a stream may be there before its worker is, and the first of
-// a scope before the worker is idle: neither began at the stream's last time.
+// The first work of a stream may be there before its worker is, and the first
+// of a scope before the worker is idle.
 TEST(VirtualTiming, NoWorkBeginsBeforeItsStreamOrItsScope) {
   for (int i = 0; i < 100; ++i) {
     CpuStream fresh(Virtual()[0], 0, StreamOptions(),
