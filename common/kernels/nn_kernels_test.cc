@@ -161,8 +161,13 @@ TEST_P(NnKernelsTest, SumsHaveTheSameBitsOnEveryGpu) {
       // Rows, shorter than an output's lanes, and longer, in 7 blocks.
       {{{3}, {49}, {17, 49}, {147, 1}},
        {-0x1.90e087911ea62p+48, 0x1.4851fe7112010p+47, 0x1.06c4d9ffe010ep+47}},
+      {{{2}, {3001}, {9, 3001}, {6002, 1}},
+       {0x1.55a997d042cfcp+45, -0x1.89182c47e3910p+44}},
+      // Rows of whole steps.
+      {{{3}, {48}, {17, 48}, {144, 1}},
+       {-0x1.0458fabf951f8p+46, -0x1.06771c1d4f084p+45, 0x1.3fc78373f1b5ep+45}},
       {{{2}, {3000}, {9, 3000}, {6000, 1}},
-       {0x1.53206f0cb6c06p+46, -0x1.4704c123f4628p+45}},
+       {0x1.53206f0cb6c0cp+46, -0x1.4704c123f4630p+45}},
   };
   for (const auto& [layout, expected] : cases) {
     Doubles x(layout.kept.numel() * layout.reduced.numel());

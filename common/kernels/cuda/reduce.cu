@@ -62,8 +62,37 @@ struct OfRows : Reduction<Op> {
                                        std::int64_t begin) const {
     const auto* const first = this->First(output);
     RowPlaces::Walk place = places.From(begin + walk.Element(0, 0));
-    return ReduceLane<Op, 2>(walk, begin,
-                             [&](std::int64_t) { return first[place.Next()]; });
+    return ReduceLane<Op, 2>(walk, begin, OneByOne{[&](std::int64_t) {
+                               return first[place.Next()];
+                             }});
+  }
+};
+
+// For ReduceLane: rows of whole steps. The walk has runs.
+template <typename T>
+struct StepsOfRows {
+  const T* first;
+  RowPlaces::Walk place;  // of the steps
+
+  __device__ T operator()(std::int64_t) { return {}; }  // there is no rest
+  __device__ void Step(const LaneWalk&, std::int64_t, T (&x)[kReduceStep]) {
+    LoadStep(first + place.Next(), x);
+  }
+};
+
+// The elements are rows that lie apart, each of whole steps side by side.
+template <class Op>
+struct OfRuns : Reduction<Op> {
+  static constexpr bool runs = true;
+  RowPlaces places;  // from step to step
+
+  __device__ typename Op::State OfLane(std::int64_t output,
+                                       const LaneWalk& walk,
+                                       std::int64_t begin) const {
+    return ReduceLane<Op, 2>(
+        walk, begin,
+        StepsOfRows<typename Op::T>{this->First(output),
+                                    places.From(begin + walk.Element(0, 0))});
   }
 };
 
@@ -77,11 +106,11 @@ struct OfDims : Reduction<Op> {
                                        const LaneWalk& walk,
                                        std::int64_t begin) const {
     const auto* const first = this->First(output);
-    return ReduceLane<Op, 1>(walk, begin, [&](std::int64_t i) {
-      std::int64_t offset[1];
-      reduced.Offsets(begin + i, offset);
-      return first[offset[0]];
-    });
+    return ReduceLane<Op, 1>(walk, begin, OneByOne{[&](std::int64_t i) {
+                               std::int64_t offset[1];
+                               reduced.Offsets(begin + i, offset);
+                               return first[offset[0]];
+                             }});
   }
 };
 
@@ -119,6 +148,10 @@ void Start(const CudaLaunch& launch, const ReduceArgs& args, void* workspace) {
   const Shape& strides = layout.reduced_strides;
   if (!plan.columns && (rank == 0 || (rank == 1 && strides[0] == 1))) {
     start(OfRun<Op>{common});
+  } else if (!plan.columns && rank == 2 && strides[1] == 1 &&
+             layout.reduced[1] % kReduceStep == 0) {
+    start(OfRuns<Op>{common, RowPlaces(layout.reduced[1], n, strides[0], 1,
+                                       plan.Lanes() * kReduceStep)});
   } else if (rank <= 2) {
     const std::int64_t row = rank == 2 ? layout.reduced[1] : n;
     start(OfRows<Op>{common, RowPlaces(row, n, strides[0], strides[rank - 1],

@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/index/reduce_plan.h"
@@ -44,30 +43,51 @@ __device__ inline void Flush(typename Op::State& state,
   Op::Merge(state, static_cast<typename Op::State>(part[0]));
 }
 
-// Loads elements that lie side by side, for ReduceLane: a step is one load, if
-// it is aligned.
+// The elements of a step, which lie side by side: one load, if it is aligned.
+template <typename T>
+__device__ inline void LoadStep(const T* first, T (&x)[kReduceStep]) {
+  using StepVector = Vector<T, kReduceStep>;
+  if (reinterpret_cast<std::uintptr_t>(first) % alignof(StepVector) == 0) {
+    const StepVector step = *reinterpret_cast<const StepVector*>(first);
+#pragma unroll
+    for (int j = 0; j < kReduceStep; ++j) x[j] = step.at[j];
+  } else {
+#pragma unroll
+    for (int j = 0; j < kReduceStep; ++j) x[j] = first[j];
+  }
+}
+
+// For ReduceLane: load(i) is element i. The walk has no runs.
+template <typename Element>
+struct OneByOne {
+  Element element;
+
+  __device__ auto operator()(std::int64_t i) { return element(i); }
+  template <typename T>
+  __device__ void Step(const LaneWalk& walk, std::int64_t step,
+                       T (&x)[kReduceStep]) {
+#pragma unroll
+    for (int j = 0; j < kReduceStep; ++j) x[j] = element(walk.Element(step, j));
+  }
+};
+template <typename Element>
+OneByOne(Element) -> OneByOne<Element>;
+
+// For ReduceLane: elements that lie side by side. The walk has runs.
 template <typename T>
 struct Contiguous {
   const T* in;
 
-  __device__ T operator()(std::int64_t element) const { return in[element]; }
-  __device__ void LoadStep(std::int64_t element, T (&x)[kReduceStep]) const {
-    using StepVector = Vector<T, kReduceStep>;
-    const T* const first = in + element;
-    if (reinterpret_cast<std::uintptr_t>(first) % alignof(StepVector) == 0) {
-      const StepVector step = *reinterpret_cast<const StepVector*>(first);
-#pragma unroll
-      for (int j = 0; j < kReduceStep; ++j) x[j] = step.at[j];
-    } else {
-#pragma unroll
-      for (int j = 0; j < kReduceStep; ++j) x[j] = first[j];
-    }
+  __device__ T operator()(std::int64_t i) const { return in[i]; }
+  __device__ void Step(const LaneWalk& walk, std::int64_t step,
+                       T (&x)[kReduceStep]) const {
+    LoadStep(in + walk.Element(step, 0), x);
   }
 };
 
 // Reduces one segment of one output by one lane; its elements are counted from
-// `begin`. load(i) is element i, and called for each in the walk's order. The
-// loads of kUnroll steps are under way together.
+// `begin`. load.Step is called for each full step of the walk, then load(i) for
+// each element of the rest. The loads of kUnroll steps are under way together.
 template <class Op, int kUnroll, typename Load>
 __device__ typename Op::State ReduceLane(const LaneWalk& walk,
                                          std::int64_t begin, Load load) {
@@ -83,13 +103,7 @@ __device__ typename Op::State ReduceLane(const LaneWalk& walk,
 #pragma unroll kUnroll
     for (int c = 0; c < chain; ++c, ++step) {
       T x[kReduceStep];
-      if constexpr (std::is_same_v<Load, Contiguous<T>>) {
-        load.LoadStep(walk.Element(step, 0), x);
-      } else {
-#pragma unroll
-        for (int j = 0; j < kReduceStep; ++j)
-          x[j] = load(walk.Element(step, j));
-      }
+      load.Step(walk, step, x);
 #pragma unroll
       for (int j = 0; j < kReduceStep; ++j) {
         Op::Add(part[j], x[j], begin + walk.Element(step, j));

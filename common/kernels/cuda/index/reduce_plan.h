@@ -13,7 +13,7 @@
 // output's elements are cut into segments, one for a block, and a second kernel
 // merges the segments' results.
 //
-// All of this follows from the sizes alone, so a result is the same bits on
+// All of this follows from the layout alone, so a result is the same bits on
 // every GPU. Pure functions.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_INDEX_REDUCE_PLAN_H_

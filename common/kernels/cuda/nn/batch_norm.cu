@@ -57,7 +57,8 @@ struct ProductSum {
 struct Channels {
   ReducePlan plan;
   std::int64_t channels, inner, n;
-  RowPlaces places;  // of a lane's elements, from the channel's first on
+  bool runs;         // the channel's part of an image is whole steps
+  RowPlaces places;  // of a lane's elements, or steps; from the channel's first
 
   __device__ std::int64_t First(std::int64_t channel) const {
     return channel * inner;
@@ -69,9 +70,14 @@ Channels ChannelsOf(const BatchNormArgs& args) {
   // A plan needs at least one output.
   const std::int64_t outputs = std::max<std::int64_t>(args.channels, 1);
   const ReducePlan plan = PlanReduce(outputs, n, /*columns=*/args.inner == 1);
-  return {plan, args.channels, args.inner, n,
+  const bool runs = args.inner % kReduceStep == 0;
+  return {plan,
+          args.channels,
+          args.inner,
+          n,
+          runs,
           RowPlaces(args.inner, n, args.channels * args.inner, /*stride=*/1,
-                    plan.Lanes())};
+                    plan.Lanes() * (runs ? kReduceStep : 1))};
 }
 
 // Computes mean and variance from differences to one of the elements: these are
@@ -79,23 +85,23 @@ Channels ChannelsOf(const BatchNormArgs& args) {
 template <typename Element>
 struct Statistics {
   using T = Element;
-  struct Terms {
-    const T* x;
+  static constexpr bool reads_dy = false;
+  struct Term {
     T origin;
-    __device__ Pair<T> operator()(std::int64_t place) const {
-      const T difference = x[place] - origin;
-      return {difference, difference};
+    __device__ Pair<T> operator()(T, T x) const {
+      return {x - origin, x - origin};
     }
   };
 
+  const T* dy;  // null
   const T* x;
   RunningValues<T> running;
 
   __device__ T Origin(const Channels& in, std::int64_t channel) const {
     return x[in.First(channel)];
   }
-  __device__ Terms Of(const Channels& in, std::int64_t channel) const {
-    return {x, Origin(in, channel)};
+  __device__ Term Of(const Channels& in, std::int64_t channel) const {
+    return {Origin(in, channel)};
   }
   __device__ void Store(const Channels& in, std::int64_t channel,
                         const Pair<double>& state, T* out) const {
@@ -126,12 +132,11 @@ struct Normalize {
 template <typename Element>
 struct GradientSums {
   using T = Element;
-  struct Terms {
-    const T* dy;
-    const T* x;
+  static constexpr bool reads_dy = true;
+  struct Term {
     Normalize<T> normalize;
-    __device__ Pair<T> operator()(std::int64_t place) const {
-      return {dy[place], normalize(x[place])};
+    __device__ Pair<T> operator()(T dy, T x) const {
+      return {dy, normalize(x)};
     }
   };
 
@@ -140,8 +145,8 @@ struct GradientSums {
   const T* statistics;
   T eps;
 
-  __device__ Terms Of(const Channels& in, std::int64_t channel) const {
-    return {dy, x, Normalize<T>(statistics, in.channels, channel, eps)};
+  __device__ Term Of(const Channels& in, std::int64_t channel) const {
+    return {Normalize<T>(statistics, in.channels, channel, eps)};
   }
   __device__ void Store(const Channels& in, std::int64_t channel,
                         const Pair<double>& state, T* out) const {
@@ -150,25 +155,57 @@ struct GradientSums {
   }
 };
 
+// For ReduceLane: the terms of a channel. kRuns: the walk has runs.
+template <class Sums, bool kRuns>
+struct ChannelTerms {
+  using T = typename Sums::T;
+
+  const T* dy;
+  const T* x;
+  typename Sums::Term term;
+  RowPlaces::Walk places;
+
+  __device__ Pair<T> operator()(std::int64_t) {
+    const std::int64_t place = places.Next();
+    return term(Sums::reads_dy ? dy[place] : T{}, x[place]);
+  }
+  __device__ void Step(const LaneWalk&, std::int64_t,
+                       Pair<T> (&terms)[kReduceStep]) {
+    if constexpr (kRuns) {
+      const std::int64_t place = places.Next();
+      T from_dy[kReduceStep] = {}, from_x[kReduceStep];
+      if constexpr (Sums::reads_dy) LoadStep(dy + place, from_dy);
+      LoadStep(x + place, from_x);
+#pragma unroll
+      for (int j = 0; j < kReduceStep; ++j)
+        terms[j] = term(from_dy[j], from_x[j]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kReduceStep; ++j) terms[j] = (*this)(j);
+    }
+  }
+};
+
 // One of the sums above, for each channel.
-template <class Sums>
+template <class Sums, bool kRuns>
 struct ChannelSums {
   using T = typename Sums::T;
   using Op = ProductSum<T>;
+  static constexpr bool runs = kRuns;
 
   T* out;
   Sums sums;
   Channels in;
-  bool runs = false;
 
   __device__ typename Op::State OfLane(std::int64_t channel,
                                        const LaneWalk& walk,
                                        std::int64_t begin) const {
-    const auto terms = sums.Of(in, channel);
-    RowPlaces::Walk place = in.places.From(begin + walk.Element(0, 0));
-    return ReduceLane<Op, 2>(walk, begin, [&](std::int64_t) {
-      return terms(in.First(channel) + place.Next());
-    });
+    const std::int64_t first = in.First(channel);
+    return ReduceLane<Op, 2>(
+        walk, begin,
+        ChannelTerms<Sums, kRuns>{Sums::reads_dy ? sums.dy + first : nullptr,
+                                  sums.x + first, sums.Of(in, channel),
+                                  in.places.From(begin + walk.Element(0, 0))});
   }
   __device__ void Store(std::int64_t channel,
                         const typename Op::State& state) const {
@@ -180,9 +217,14 @@ template <class Sums>
 void LaunchSums(const CudaLaunch& launch, const BatchNormArgs& args,
                 void* workspace, const Sums& sums) {
   const Channels in = ChannelsOf(args);
-  StartReduce(
-      launch, in.plan, in.channels, in.n, workspace,
-      ChannelSums<Sums>{static_cast<typename Sums::T*>(args.out), sums, in});
+  auto* const out = static_cast<typename Sums::T*>(args.out);
+  if (in.runs) {
+    StartReduce(launch, in.plan, in.channels, in.n, workspace,
+                ChannelSums<Sums, true>{out, sums, in});
+  } else {
+    StartReduce(launch, in.plan, in.channels, in.n, workspace,
+                ChannelSums<Sums, false>{out, sums, in});
+  }
 }
 
 // ---- Elements.
@@ -306,7 +348,7 @@ void Run(const CudaLaunch& launch, const BatchNormArgs& args, void* workspace) {
   switch (args.pass) {
     case BatchNormPass::kStatistics:
       return LaunchSums(launch, args, workspace,
-                        Statistics<T>{x, RunningValues<T>(args)});
+                        Statistics<T>{nullptr, x, RunningValues<T>(args)});
     case BatchNormPass::kForward:
       return LaunchRows(launch, args,
                         Normalized<T>{statistics, weight,
