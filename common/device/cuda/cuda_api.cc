@@ -120,6 +120,12 @@ class RealCuda final : public CudaApi {
     return error;
   }
 
+  int WriteWord(CudaStreamHandle stream, std::uint64_t* word,
+                std::uint64_t value) override {
+    LaunchWriteWord(stream, word, value);
+    return cudaGetLastError();
+  }
+
   int BeginCapture(CudaStreamHandle stream) override {
     return Taken(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
   }

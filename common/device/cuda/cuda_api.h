@@ -93,6 +93,10 @@ class CudaApi {
   // which is in memory of AllocatePinned.
   virtual int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
                           std::uint32_t least) = 0;
+  // Sets *word, which is in memory of AllocatePinned, as the stream's next
+  // work.
+  virtual int WriteWord(CudaStreamHandle stream, std::uint64_t* word,
+                        std::uint64_t value) = 0;
   // From here on, work enqueued on the stream is recorded and not run, in
   // CUDA's relaxed mode: other streams and allocations work as before. Waiting
   // for the stream, or for an event recorded on it, is an error, and makes
@@ -136,6 +140,10 @@ CudaApi& RealCudaApi();
 // The GPU architectures that this binary has machine code for, in rising order:
 // {800, 900} for sm_80,sm_90 (--//:cuda_archs). In built_archs.cu.
 std::vector<int> BuiltArchs();
+
+// CudaApi::WriteWord by a kernel, without taking its error. In write_word.cu.
+void LaunchWriteWord(CudaStreamHandle stream, std::uint64_t* word,
+                     std::uint64_t value);
 
 }  // namespace d2l
 

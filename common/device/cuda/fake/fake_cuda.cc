@@ -332,6 +332,21 @@ int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
   return 0;
 }
 
+int FakeCuda::WriteWord(CudaStreamHandle handle, std::uint64_t* word,
+                        std::uint64_t value) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  if (const int error = EnterOn("WriteWord", stream)) return error;
+  if (const int error = CheckCurrent("WriteWord", stream.gpu)) return error;
+  const Block* const block = Find(word, sizeof(*word));
+  if (block == nullptr || block->gpu != kHost) {
+    violations_.push_back("a write of a word that is not in pinned memory");
+    return kCudaInvalidValue;
+  }
+  Push(lock, stream, [word, value] { *word = value; });
+  return 0;
+}
+
 void FakeCuda::Crash(int gpu, int error) {
   Lock lock(mutex_);
   lost_[gpu] = error;

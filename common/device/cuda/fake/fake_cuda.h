@@ -98,6 +98,8 @@ class FakeCuda final : public CudaApi {
                          void* data) override;
   int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
                   std::uint32_t least) override;
+  int WriteWord(CudaStreamHandle stream, std::uint64_t* word,
+                std::uint64_t value) override;
   int BeginCapture(CudaStreamHandle stream) override;
   int EndCapture(CudaStreamHandle stream, CudaGraphHandle* graph) override;
   int LaunchGraph(CudaGraphHandle graph, CudaStreamHandle stream) override;

@@ -1,10 +1,12 @@
 #include "common/device/cuda/stream/cuda_graph.h"
 
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/device/cuda/cuda_errors.h"
@@ -23,8 +25,10 @@ void Check(CudaApi& api, int error, const std::string& what) {
 
 }  // namespace
 
-CudaGraph::CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches)
-    : stream_(stream) {
+CudaGraph::CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches,
+                     bool may_report)
+    : stream_(stream),
+      labels_(may_report ? std::make_shared<std::vector<OpLabel>>() : nullptr) {
   if (internal::enqueue_mode) internal::RefuseCall(stream, "CudaGraph");
   CudaApi& api = stream.gpu().api();
   const std::lock_guard<std::mutex> lock(stream.recording_);
@@ -65,6 +69,15 @@ CudaGraph::~CudaGraph() {
 
 void CudaGraph::Launch(const CudaLaunch& to) const {
   CudaApi& api = stream_.gpu().api();
+  if (labels_ != nullptr) {
+    stream_.log_->AddGraph(to.errors.number, labels_);
+    ErrorRecord* const records = stream_.memory_->records;
+    ++internal::kernels_launched;
+    Check(api,
+          api.WriteWord(to.stream, &records->graph_launch,
+                        to.errors.WordOf(records)),
+          "write which operation launches a graph");
+  }
   ++internal::kernels_launched;
   if (long_kernel_) internal::long_kernel_launched = true;
   Check(api, api.LaunchGraph(handle_, to.stream), "launch a graph");
@@ -82,7 +95,13 @@ CudaGraph* CudaGraph::RecordedOn(const CudaStream& stream) {
 void CudaGraph::Add(const OpLabel& label,
                     absl::FunctionRef<void(const CudaLaunch&)> launch) {
   const CudaGpu& gpu = stream_.gpu();
-  launch({stream_.recorded_, ErrorReporter{}, gpu.multiprocessors(), &stream_});
+  ErrorReporter errors = {};
+  if (labels_ != nullptr) {
+    errors = {stream_.memory_->records,
+              ErrorReporter::kInGraph + labels_->size()};
+    labels_->push_back(label);
+  }
+  launch({stream_.recorded_, errors, gpu.multiprocessors(), &stream_});
   Check(gpu.api(), gpu.api().TakeLaunchError(),
         absl::StrCat("record ", label.name(), ", requested at ",
                      label.requested_at().ToString()));

@@ -15,9 +15,13 @@
 // CUDA records on a separate stream, so work that other threads enqueue
 // meanwhile, also on this stream, is not part of the graph. One graph is
 // recorded at a time. In the recording thread the stream takes launches only;
-// other calls throw std::logic_error. A recorded kernel has no ErrorRecord, so
-// kernels that may report an error cannot be recorded. A library that sets
-// itself up at its first launch (cuBLAS) must have been used before.
+// other calls throw std::logic_error. A library that sets itself up at its
+// first launch (cuBLAS) must have been used before.
+//
+// A kernel of the graph that reports an error (ErrorRecord) fails the operation
+// that launched the graph, and the failure names the recorded operation, with
+// its line and its inputs. For this each launch first writes a word
+// (CudaApi::WriteWord), unless the graph is told that no kernel reports.
 //
 // Errors: the constructor throws what `launches` throws, and
 // std::runtime_error, with CUDA's message, if CUDA cannot record the graph.
@@ -31,6 +35,7 @@
 #ifndef D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_
 #define D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_
 
+#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -43,7 +48,9 @@ namespace d2l {
 
 class CudaGraph {
  public:
-  CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches);
+  // may_report: false if no kernel reports an error.
+  CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches,
+            bool may_report = true);
   ~CudaGraph();
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
@@ -65,6 +72,8 @@ class CudaGraph {
 
   CudaStream& stream_;
   CudaGraphHandle handle_ = nullptr;
+  // Of the recorded operations; null if none reports an error.
+  std::shared_ptr<std::vector<OpLabel>> labels_;
   bool long_kernel_ = false;  // see internal::long_kernel_launched
   std::vector<StorageRef> kept_;
 };

@@ -2,6 +2,7 @@
 
 #include "common/device/cuda/stream/cuda_graph.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_gpu.h"
@@ -96,17 +98,25 @@ TEST_F(CudaGraphTest, MayBeEmpty) {
   stream_->Synchronize();
 }
 
-// One call launches all of it, without checkpoints in between.
+// One call launches all of it, without checkpoints in between; another one
+// before it if an error may be reported.
 TEST_F(CudaGraphTest, IsOneOperationAndOneCall) {
-  const std::int64_t events = cuda_.Calls("RecordEvent");
-  const CudaGraph graph(*stream_, Numbers(std::vector<int>(100, 1)));
-  EXPECT_EQ(cuda_.Calls("RecordEvent"), events);
-  const std::int64_t calls = cuda_.Calls("");
-  Run(graph);
-  EXPECT_EQ(cuda_.Calls("LaunchGraph"), 1);
-  EXPECT_EQ(cuda_.Calls(""), calls + 2) << "and TakeLaunchError";
-  stream_->Synchronize();
-  EXPECT_EQ(seen_.size(), 100u);
+  for (const bool may_report : {false, true}) {
+    seen_.clear();
+    const std::int64_t events = cuda_.Calls("RecordEvent");
+    const CudaGraph graph(*stream_, Numbers(std::vector<int>(100, 1)),
+                          may_report);
+    EXPECT_EQ(cuda_.Calls("RecordEvent"), events);
+    const std::int64_t calls = cuda_.Calls("");
+    const std::int64_t graphs = cuda_.Calls("LaunchGraph");
+    Run(graph);
+    EXPECT_EQ(cuda_.Calls("LaunchGraph"), graphs + 1);
+    EXPECT_EQ(cuda_.Calls("WriteWord"), may_report ? 1 : 0);
+    EXPECT_EQ(cuda_.Calls(""), calls + (may_report ? 3 : 2))
+        << "and TakeLaunchError";
+    stream_->Synchronize();
+    EXPECT_EQ(seen_.size(), 100u);
+  }
 }
 
 TEST_F(CudaGraphTest, NobodyWaitsForWhatIsBehindOneWithALongKernel) {
@@ -280,6 +290,207 @@ TEST_F(CudaGraphTest, TheGpuIsLost) {
   graph.reset();
   EXPECT_EQ(cuda_.Calls("DestroyGraph"), calls);
   EXPECT_THAT(WhyNot(Numbers({1})), HasSubstr("cudaErrorIllegalAddress"));
+}
+
+// ---- Errors that kernels of a graph report.
+
+class GraphErrorTest : public CudaGraphTest {
+ protected:
+  // A stream with a graph of three kernels, of which a run's bit k says that
+  // kernel k, from 1 on, requested at net.cc:10k, reports an error.
+  struct Replays {
+    std::unique_ptr<CudaStream> stream;
+    std::unique_ptr<CudaGraph> graph;
+    std::shared_ptr<std::array<int, 1000>> wrong =
+        std::make_shared<std::array<int, 1000>>();  // bits, by run
+    int runs = 0;                                   // so far
+    std::shared_ptr<int> run = std::make_shared<int>(0);
+  };
+  Replays Make(int index) {
+    Replays made;
+    made.stream = std::make_unique<CudaStream>(
+        gpu_, Device{DeviceType::kCuda, 0}, index, StreamOptions());
+    made.graph = std::make_unique<CudaGraph>(*made.stream, [&] {
+      for (int k = 1; k <= 3; ++k) {
+        OpLabel label("embedding", SourceLocation("net.cc", 10 * k));
+        label.AddInput({k, 2});
+        made.stream->Launch(label, [&](const CudaLaunch& to) {
+          cuda_.LaunchKernel(to.stream, [errors = to.errors, k,
+                                         wrong = made.wrong, run = made.run] {
+            if (((*wrong)[*run] >> k & 1) != 0) {
+              ReportFromHost(errors, DeviceError::kIndexOutOfRange, *run, k, 3);
+            }
+            if (k == 3) ++*run;
+          });
+        });
+      }
+    });
+    return made;
+  }
+  // wrong: a bit for each kernel that reports.
+  std::uint64_t Run(Replays& on, int wrong) {
+    (*on.wrong)[on.runs++] = wrong;
+    return on.stream->Launch(
+        OpLabel("program", SourceLocation("main.cc", 1)),
+        [&](const CudaLaunch& to) { on.graph->Launch(to); });
+  }
+  // Waits until the operation is done; "" if it has not failed.
+  static std::string ErrorOf(Replays& on, std::uint64_t number) {
+    try {
+      on.stream->Finish(number, "Item", {});
+      return "";
+    } catch (const AsyncError& error) {
+      return error.failure().ToString();
+    }
+  }
+  // Of kernel `k` in operation `number`.
+  static std::string Expected(const std::string& stream, std::uint64_t number,
+                              int k, int run) {
+    return absl::StrCat("embedding (operation ", number, " of stream ", stream,
+                        ", requested at net.cc:", 10 * k, ", input (", k,
+                        ", 2)) failed: index ", k, " at position ", run,
+                        " is out of range; valid are 0..2");
+  }
+};
+
+TEST_F(GraphErrorTest, NamesTheOperationOfTheGraph) {
+  Replays on = Make(2);
+  for (int round = 0; round < 20; ++round) {
+    const int k = 1 + round % 3;
+    const std::uint64_t good = Run(on, 0);
+    // Kernels behind the first one that reports see its garbage.
+    const std::uint64_t bad = Run(on, (1 << k) | (1 << 3));
+    const std::uint64_t behind = Run(on, 1 << 1);
+    EXPECT_EQ(ErrorOf(on, good), "");
+    EXPECT_EQ(ErrorOf(on, behind), Expected("cuda:0/2", bad, k, 3 * round + 1));
+    EXPECT_NE(on.stream->FailureOf(behind), nullptr);
+    EXPECT_EQ(on.stream->FailureOf(good), nullptr);
+  }
+}
+
+// The record that a launch uses is the one that is in use at its call.
+TEST_F(GraphErrorTest, ALaunchBehindAReportHidesNoErrorAndIsNotHidden) {
+  Replays on = Make(2);
+  const std::uint64_t first = Run(on, 1 << 1);
+  on.stream->Record();
+  std::promise<void> gate;
+  on.stream->Launch(OpLabel("gate"), [&](const CudaLaunch& to) {
+    cuda_.LaunchKernel(to.stream,
+                       [open = gate.get_future().share()] { open.wait(); });
+  });
+  const std::uint64_t late = Run(on, 1 << 2);  // a consequence of `first`
+  EXPECT_EQ(ErrorOf(on, first), Expected("cuda:0/2", first, 1, 0));
+  const std::uint64_t good = Run(on, 0);
+  const std::uint64_t second = Run(on, 1 << 3);
+  gate.set_value();
+  EXPECT_EQ(ErrorOf(on, second), Expected("cuda:0/2", second, 3, 3));
+  EXPECT_EQ(on.stream->FailureOf(late)->number, first);
+  EXPECT_EQ(on.stream->FailureOf(good), nullptr);
+  EXPECT_EQ(ErrorOf(on, Run(on, 0)), "");
+}
+
+TEST_F(GraphErrorTest, OfAnOperationBesideGraphs) {
+  Replays on = Make(2);
+  const auto fail = [&] {
+    return on.stream->Launch(
+        OpLabel("gather", SourceLocation("net.cc", 7)),
+        [&](const CudaLaunch& to) {
+          cuda_.LaunchKernel(to.stream, [errors = to.errors] {
+            ReportFromHost(errors, DeviceError::kDivisionByZero, 5);
+          });
+        });
+  };
+  for (int round = 0; round < 4; ++round) {
+    Run(on, 0);
+    const std::uint64_t bad = fail();
+    const std::uint64_t behind = Run(on, 1 << 2);
+    EXPECT_EQ(ErrorOf(on, behind),
+              absl::StrCat("gather (operation ", bad,
+                           " of stream cuda:0/2, requested at net.cc:7) "
+                           "failed: division by zero at element 5"));
+    const std::uint64_t replay = Run(on, 1 << 2);
+    EXPECT_EQ(ErrorOf(on, fail()),
+              Expected("cuda:0/2", replay, 2, 3 * round + 2));
+  }
+}
+
+TEST_F(GraphErrorTest, OfTwoGraphsThatGoBeforeTheirLaunches) {
+  Replays on = Make(2), other = Make(2);
+  other.graph = std::make_unique<CudaGraph>(*on.stream, [&] {
+    on.stream->Launch(OpLabel("cross_entropy", SourceLocation("net.cc", 99)),
+                      [&](const CudaLaunch& to) {
+                        cuda_.LaunchKernel(to.stream, [errors = to.errors] {
+                          ReportFromHost(errors, DeviceError::kLabelOutOfRange,
+                                         1, 10, 10);
+                        });
+                      });
+  });
+  std::promise<void> gate;
+  on.stream->Launch(OpLabel("gate"), [&](const CudaLaunch& to) {
+    cuda_.LaunchKernel(to.stream,
+                       [open = gate.get_future().share()] { open.wait(); });
+  });
+  Run(on, 0);
+  const std::uint64_t bad =
+      on.stream->Launch(OpLabel("program"),
+                        [&](const CudaLaunch& to) { other.graph->Launch(to); });
+  Run(on, 1 << 1);
+  on.graph.reset();
+  other.graph.reset();
+  gate.set_value();
+  EXPECT_EQ(ErrorOf(on, bad),
+            absl::StrCat("cross_entropy (operation ", bad,
+                         " of stream cuda:0/2, requested at net.cc:99) failed: "
+                         "label 10 of sample 1 is out of range; there are 10 "
+                         "classes, from 0 on"));
+}
+
+TEST_F(GraphErrorTest, StreamsFailByThemselvesAndPoisonThoseThatWait) {
+  Replays one = Make(2), two = Make(3);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t good = Run(two, 0);
+    const std::uint64_t bad = Run(one, 1 << 2);
+    const std::uint64_t own = Run(two, 1 << 3);
+    EXPECT_EQ(ErrorOf(two, good), "");
+    EXPECT_EQ(ErrorOf(two, own), Expected("cuda:0/3", own, 3, 3 * round + 1));
+    // A replay that waits for a failed one has failed with it, whatever its
+    // own kernels find in the garbage.
+    two.stream->Wait(one.stream->Record());
+    const std::uint64_t poisoned = Run(two, 1 << 1);
+    EXPECT_EQ(ErrorOf(two, poisoned), Expected("cuda:0/2", bad, 2, 2 * round));
+    EXPECT_EQ(ErrorOf(one, bad), Expected("cuda:0/2", bad, 2, 2 * round));
+    EXPECT_EQ(ErrorOf(one, Run(one, 0)), "");
+  }
+}
+
+TEST_F(GraphErrorTest, AnErrorIsKnownWithoutAWaitForTheRest) {
+  Replays on = Make(2);
+  const std::uint64_t bad = Run(on, 1 << 2);
+  const Event behind = on.stream->Record();
+  std::promise<void> gate;
+  on.stream->Launch(OpLabel("gate"), [&](const CudaLaunch& to) {
+    cuda_.LaunchKernel(to.stream,
+                       [open = gate.get_future().share()] { open.wait(); });
+  });
+  EXPECT_EQ(ErrorOf(on, bad), Expected("cuda:0/2", bad, 2, 0));
+  gate.set_value();
+  on.stream->Synchronize();
+}
+
+TEST_F(GraphErrorTest, TheWordIsNotWritten) {
+  Replays on = Make(2);
+  cuda_.FailNext("WriteWord", kCudaMemoryAllocation);
+  try {
+    Run(on, 0);
+    FAIL() << "nothing thrown";
+  } catch (const AsyncError& error) {
+    EXPECT_EQ(error.failure().operation, "program");
+    EXPECT_THAT(error.what(), HasSubstr("cudaErrorMemoryAllocation"));
+  }
+  EXPECT_EQ(cuda_.Calls("LaunchGraph"), 0);
+  on.runs = 0;
+  const std::uint64_t bad = Run(on, 1 << 2);
+  EXPECT_EQ(ErrorOf(on, bad), Expected("cuda:0/2", bad, 2, 0));
 }
 
 // ---- The model.

@@ -49,6 +49,9 @@ class NoOpCuda final : public CudaApi {
                   std::uint32_t) override {
     return 0;
   }
+  int WriteWord(CudaStreamHandle, std::uint64_t*, std::uint64_t) override {
+    return 0;
+  }
   int TakeLaunchError() override { return 0; }
   int BeginCapture(CudaStreamHandle) override { return 0; }
   int EndCapture(CudaStreamHandle, CudaGraphHandle*) override { return 0; }

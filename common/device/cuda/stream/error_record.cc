@@ -38,16 +38,18 @@ std::string DeviceErrorText(const ErrorRecord& record) {
 
 void ReportFromHost(const ErrorReporter& errors, DeviceError code,
                     std::int64_t position, std::int64_t a, std::int64_t b) {
+  const ErrorReporter to = errors.OfLaunch();
   unsigned long long empty = 0;  // NOLINT(google-runtime-int)
-  if (!__atomic_compare_exchange_n(&errors.record->claimed_by, &empty,
-                                   errors.number + 1, false, __ATOMIC_ACQ_REL,
+  if (!__atomic_compare_exchange_n(&to.record->claimed_by, &empty,
+                                   to.number + 1, false, __ATOMIC_ACQ_REL,
                                    __ATOMIC_ACQUIRE)) {
     return;
   }
-  errors.record->code = code;
-  errors.record->position = position;
-  errors.record->a = a;
-  errors.record->b = b;
+  to.record->code = code;
+  to.record->position = position;
+  to.record->a = a;
+  to.record->b = b;
+  to.record->reported_by = errors.number;
 }
 
 }  // namespace d2l

@@ -12,6 +12,11 @@
 // reported; which one of several that is, is not determined. The host reads the
 // record once the operation is known to be done (see StreamLog).
 //
+// A kernel in a CUDA graph runs with the arguments of the recording, whichever
+// operation launches the graph. So it finds that operation's number, and which
+// of the stream's two records is in use, in a word that the stream writes
+// before the graph; its own arguments say which kernel of the graph it is.
+//
 // For .cu and .cc files. Report is for kernels; an ErrorReporter is a plain
 // value of two words.
 
@@ -41,21 +46,47 @@ struct alignas(64) ErrorRecord {
   std::int64_t position;  // of the element, in row-major order
   std::int64_t a;
   std::int64_t b;
+  std::uint64_t reported_by;  // ErrorReporter::number
+  // Of the stream's first record: the operation that launches the graph which
+  // runs now, as ErrorReporter::WordOf.
+  std::uint64_t graph_launch;
 };
 
 struct ErrorReporter {
-  ErrorRecord* record;   // as the GPU sees it
+  // From here on, numbers are those of a graph's operations.
+  static constexpr std::uint64_t kInGraph = std::uint64_t{1} << 63;
+
+  ErrorRecord* record;   // as the GPU sees it; in a graph the stream's first
   std::uint64_t number;  // of the operation
+
+  // This reporter, which is no graph's, for the graph that it launches.
+  // records: the stream's two.
+  std::uint64_t WordOf(const ErrorRecord* records) const {
+    return 2 * number + static_cast<std::uint64_t>(record - records);
+  }
+#ifdef __CUDACC__
+  __device__
+#endif
+      ErrorReporter
+      OfLaunch() const {
+    if (number < kInGraph) return *this;
+    const std::uint64_t word = record->graph_launch;
+    return {record + word % 2, word / 2};
+  }
 
 #ifdef __CUDACC__
   // Any number of threads may call it.
   __device__ void Report(DeviceError code, std::int64_t position,
                          std::int64_t a = 0, std::int64_t b = 0) const {
-    if (atomicCAS_system(&record->claimed_by, 0ull, number + 1ull) != 0) return;
-    record->code = code;
-    record->position = position;
-    record->a = a;
-    record->b = b;
+    const ErrorReporter to = OfLaunch();
+    if (atomicCAS_system(&to.record->claimed_by, 0ull, to.number + 1ull) != 0) {
+      return;
+    }
+    to.record->code = code;
+    to.record->position = position;
+    to.record->a = a;
+    to.record->b = b;
+    to.record->reported_by = number;
     __threadfence_system();
   }
 #endif

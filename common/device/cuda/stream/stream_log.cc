@@ -59,6 +59,11 @@ void StreamLog::AddWait(std::uint64_t number,
   waits_.push_back({number, std::move(event)});
 }
 
+void StreamLog::AddGraph(std::uint64_t number, GraphLabels labels) {
+  MutexLock lock(mutex_);
+  graphs_.push_back({number, std::move(labels)});
+}
+
 void StreamLog::AddTiming(Timing timing) {
   MutexLock lock(timings_mutex_);
   timings_.push_back(std::move(timing));
@@ -138,6 +143,7 @@ void StreamLog::Resolve(std::uint64_t done) {
   }
   MutexLock lock(mutex_);
   OpenFromRecord(done);
+  while (!graphs_.empty() && graphs_.front().number < done) graphs_.pop_front();
 }
 
 bool StreamLog::FirstWait(std::uint64_t done, PendingWait* wait) {
@@ -155,8 +161,20 @@ void StreamLog::OpenFromRecord(std::uint64_t done) {
   if (claimed == 0 || claimed > done) return;
   const std::uint64_t number = claimed - 1;
   if (IsConsequence(number)) return;
-  Open(number, MakeFailure(LabelOf(number), number, stream_name_,
+  Open(number, MakeFailure(LabelOf(record, number), number, stream_name_,
                            DeviceErrorText(record)));
+}
+
+const OpLabel& StreamLog::LabelOf(const ErrorRecord& record,
+                                  std::uint64_t number) const {
+  if (record.reported_by >= ErrorReporter::kInGraph) {
+    for (const PendingGraph& graph : graphs_) {
+      if (graph.number == number) {
+        return (*graph.labels)[record.reported_by - ErrorReporter::kInGraph];
+      }
+    }
+  }
+  return LabelOf(number);
 }
 
 void StreamLog::RunCallback() {

@@ -23,7 +23,8 @@
 // done by then.
 //
 // The log keeps the label of every operation that is not known to be done, in
-// a ring as large as the stream's bound.
+// a ring as large as the stream's bound, and those of the graphs that such
+// operations launch.
 //
 // A log outlives its stream as long as an event needs it. Thread-safe, as
 // stated: Begin and Add… need the stream's lock. Only Complete, Look and Await
@@ -40,6 +41,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
@@ -90,6 +92,11 @@ class StreamLog final : public FailureLedger {
 
   // Operation `number` waits for `event`, and fails if that is poisoned.
   void AddWait(std::uint64_t number, std::shared_ptr<EventState> event);
+
+  // Operation `number` launches a graph of operations with these labels, which
+  // report with ErrorReporter::kInGraph plus their place in it.
+  using GraphLabels = std::shared_ptr<const std::vector<OpLabel>>;
+  void AddGraph(std::uint64_t number, GraphLabels labels);
 
   // Stamps that Complete writes.
   struct Timing {
@@ -150,6 +157,10 @@ class StreamLog final : public FailureLedger {
     std::uint64_t number = 0;
     std::shared_ptr<EventState> event;
   };
+  struct PendingGraph {
+    std::uint64_t number = 0;
+    GraphLabels labels;
+  };
   struct PendingCallback {
     std::uint64_t number = 0;
     std::function<void()> function;
@@ -159,6 +170,9 @@ class StreamLog final : public FailureLedger {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return labels_[number & label_mask_];
   }
+  // Of the operation that wrote the record, which may be one of a graph.
+  const OpLabel& LabelOf(const ErrorRecord& record, std::uint64_t number) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Handles CUDA's answer on an event behind all operations below `end`.
   void Conclude(CudaApi& api, int error, std::uint64_t end);
   void Drop();
@@ -183,6 +197,7 @@ class StreamLog final : public FailureLedger {
   ErrorRecord* records_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int record_ ABSL_GUARDED_BY(mutex_) = 0;  // which of the two is in use
   std::deque<PendingWait> waits_ ABSL_GUARDED_BY(mutex_);
+  std::deque<PendingGraph> graphs_ ABSL_GUARDED_BY(mutex_);
   std::deque<PendingCallback> callbacks_ ABSL_GUARDED_BY(mutex_);
 };
 
