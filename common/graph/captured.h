@@ -12,11 +12,10 @@
 // the steps that touch larger arguments or results.
 //
 // On a GPU the second call on a stream captures the kernels' launches as CUDA
-// graphs (cuda_graph.h). Between the graphs a call launches the steps above,
-// and those that may fail late, so that an error belongs to its call. The first
-// call runs the interpreter, so that libraries allocate what they need. A fused
-// region is one kernel if it fits one (fused_args.h), else its operations. This
-// has run on a model of a GPU only.
+// graphs (cuda_graph.h). Between the graphs a call launches the steps above.
+// The first call runs the interpreter, so that libraries allocate what they
+// need. A fused region is one kernel if it fits one (fused_args.h), else its
+// operations. This has run on a model of a GPU only.
 //
 // Results are bit for bit the interpreter's, except for the sign and payload of
 // a NaN; random generators advance as in the interpreter. An error of a step

@@ -1,10 +1,12 @@
 // The CUDA calls that Captured makes, and what happens if one fails: on a model
 // of a GPU.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/device/cuda/cuda_errors.h"
@@ -17,6 +19,7 @@
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/kernels/tf32.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -72,6 +75,50 @@ TEST_F(CapturedCallsTest, OfOneCall) {
   EXPECT_EQ(CallsOf("TakeLaunchError"), 3);
   EXPECT_EQ(CallsOf("Allocate"), 0);
   EXPECT_LE(CallsOf(""), 9) << "and an event now and then";
+}
+
+// Operations that check what they read are a part of the graph; for them a word
+// is written before.
+TEST_F(CapturedCallsTest, OfOperationsThatMayFailLate) {
+  EXPECT_EQ(CallsOf("BeginCapture"), 1);
+  EXPECT_EQ(CallsOf("WriteWord"), 0) << "none of these may";
+  const Tensor table = Rand({6, 4}, device_);
+  const auto fn = [&](const Values& in) -> Values {
+    const Tensor h = IndexSelect(table, 0, in[0]);
+    const Tensor picked = Gather(h, 1, Reshape(in[1], {3, 1}));
+    const Tensor loss = CrossEntropy(h, in[1]);
+    return {IndexAdd(table, 0, in[0], h), picked, loss,
+            FloorDivide(in[0], in[1])};
+  };
+  const auto ints = [this](std::int64_t last) {
+    return FromVector<std::int64_t>({1, 2, last}, {3}, device_);
+  };
+  const Values inputs = {ints(5), ints(3)};
+  Graph graph = Trace(fn, inputs);
+  Optimize(graph);
+  Captured captured(graph);
+  for (int i = 0; i < 2; ++i) captured.Run(inputs);
+  for (const bool fails : {false, true, false}) {
+    const Values in = {inputs[0], fails ? ints(4) : inputs[1]};
+    const std::pair<const char*, int> expected[] = {{"LaunchKernel", 0},
+                                                    {"LaunchGraph", 1},
+                                                    {"WriteWord", 1},
+                                                    {"CopyAsync", 6},
+                                                    {"SynchronizeEvent", 0}};
+    std::vector<std::int64_t> before;
+    for (const auto& [f, calls] : expected) before.push_back(cuda_.Calls(f));
+    const Values results = captured.Run(in);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const auto& [f, calls] = expected[i];
+      EXPECT_EQ(cuda_.Calls(f), before[i] + calls) << f;
+    }
+    if (fails) {
+      EXPECT_THROW(Bits(results), AsyncError);
+    } else {
+      EXPECT_EQ(Bits(results), Bits(fn(in)));
+    }
+  }
+  EXPECT_EQ(captured.not_captured(), "");
 }
 
 // Kernels read large arguments, and write large results, in place; a chain is

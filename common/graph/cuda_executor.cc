@@ -28,25 +28,30 @@ class CudaExecutor final : public StreamExecutor {
       : StreamExecutor(graph, plan, stream, name),
         cuda_(static_cast<CudaStream&>(stream)) {
     std::vector<Nodes> recorded;
+    bool may_report = false;
     const auto record = [&] {
       if (recorded.empty()) return;
       Step& step = steps_.emplace_back();
-      step.graph = std::make_unique<const CudaGraph>(cuda_, [&] {
-        for (const Nodes& nodes : recorded) {
-          LaunchNodes(nodes, FusedArgsFor(*nodes[0]), {});
-        }
-      });
+      step.graph = std::make_unique<const CudaGraph>(
+          cuda_,
+          [&] {
+            for (const Nodes& nodes : recorded) {
+              LaunchNodes(nodes, FusedArgsFor(*nodes[0]), {});
+            }
+          },
+          may_report);
       recorded.clear();
+      may_report = false;
     };
     for (const Nodes& nodes : Launches()) {
       const Node& node = *nodes[0];
-      // A kernel in a graph cannot tell which call its error belongs to.
-      if (plan.IsLaunched(node) || MayFailLate(node, plan.function)) {
+      if (plan.IsLaunched(node)) {
         record();
         steps_.push_back({nullptr, nodes, FusedArgsFor(node)});
         LaunchByCalls(nodes);
       } else {
         recorded.push_back(nodes);
+        may_report = may_report || MayFailLate(node, plan.function);
       }
     }
     record();

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "common/autograd/tape.h"
+#include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir_testing.h"
@@ -136,6 +138,81 @@ TEST_P(CapturedStepTest, AWrongLabelNamesItsLine) {
     }
   }
   EXPECT_EQ(ToVector<float>(kept).size(), 10u);
+}
+
+// A program of operations that check, in calls on two streams: each failure is
+// the one of the same call without the program.
+TEST_P(CapturedStepTest, FailuresAreThoseOfTheOperations) {
+  const Values parameters = {Randn({6, 4}, device()), Randn({4, 10}, device())};
+  const auto fn = [&](const Values& in) -> Values {
+    GradientTape tape(parameters);
+    const Tensor embedded = IndexSelect(parameters[0], 0, in[0]);
+    const Tensor logits = MatMul(embedded, parameters[1]);
+    const Tensor picked = Sum(Gather(logits, 1, in[1]));
+    Values results =
+        tape.Backward(CrossEntropyLoss(logits, in[2]) + picked * 0.1);
+    results.push_back(FloorDivide(in[2], in[0] + 1));
+    return results;
+  };
+  const auto ints = [this](const std::vector<std::int64_t>& values,
+                           const Shape& shape) {
+    return FromVector(values, shape, device());
+  };
+  const auto inputs = [&](std::int64_t token, std::int64_t pick,
+                          std::int64_t label) -> Values {
+    return {ints({0, 5, token}, {kBatch}), ints({pick, 9, 1}, {kBatch, 1}),
+            ints({1, label, 2}, {kBatch})};
+  };
+  const std::vector<Values> calls = {
+      inputs(3, 2, 4), inputs(6, 2, 4),  inputs(3, 2, 4),
+      inputs(3, 2, 4), inputs(3, 10, 4), inputs(3, 2, 10),
+      inputs(3, 2, 4), inputs(-1, 2, 4), inputs(-1, -1, -1)};
+  // "" if none of the tensors is invalid.
+  const auto failure = [](const Values& results) {
+    std::string text;
+    for (const Tensor& x : results) {
+      try {
+        Bits(x);
+      } catch (const AsyncError& error) {
+        const Failure& f = error.failure();
+        text = f.operation + " at " + f.requested_at.ToString() + " by " +
+               f.requested_by.ToString() + " of " + f.inputs + ": " + f.what;
+      }
+    }
+    return text;
+  };
+  std::vector<std::string> expected;
+  std::set<std::string> operations;
+  for (const Values& in : calls) {
+    expected.push_back(failure(fn(in)));
+    operations.insert(expected.back().substr(0, expected.back().find(' ')));
+  }
+  EXPECT_THAT(operations, testing::ElementsAre("", "cross_entropy", "gather",
+                                               "index_select"));
+  ir::Captured captured(Compiled(fn, calls[0]));
+  Stream* const streams[] = {&DefaultStream(device()), &NewStream(device())};
+  for (Stream* const stream : streams) {
+    const StreamGuard guard(*stream);
+    for (int i = 0; i < 2; ++i) Bits(captured.Run(calls[0]));
+  }
+  EXPECT_EQ(captured.not_captured(), "");
+  for (std::size_t i = 0; i < 3 * calls.size(); ++i) {
+    // The other stream makes another of the calls at the same time.
+    std::vector<Values> results, behind;
+    const std::size_t which[] = {i % calls.size(), 2 * i % calls.size()};
+    for (int s = 0; s < 2; ++s) {
+      const StreamGuard guard(*streams[s]);
+      results.push_back(captured.Run(calls[which[s]]));
+      behind.push_back(captured.Run(calls[1]));
+    }
+    for (int s = 0; s < 2; ++s) {
+      EXPECT_EQ(failure(results[s]), expected[which[s]]) << i << " " << s;
+      EXPECT_EQ(failure(behind[s]),
+                expected[which[s]].empty() ? expected[1] : expected[which[s]]);
+      const StreamGuard guard(*streams[s]);
+      EXPECT_EQ(Bits(captured.Run(calls[0])), Bits(fn(calls[0])));
+    }
+  }
 }
 
 }  // namespace
