@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""answers.py SOLUTION.cc MISTAKES.cc: prints an exercise's answers as one file.
+"""answers.py SOLUTION.cc MISTAKES.cc [JUDGE.cc]: prints an exercise's answers as one file.
 
 These are the mistakes, the solution, and the untouched exercise, which is made
 of the solution. Compiled together they take half as long as one by one. Each is
-in a namespace of its own, and keeps the name and lines of its file.
+in a namespace of its own, and keeps the name and lines of its file. The judge follows
+as it is.
 """
 import re
 import sys
@@ -37,13 +38,17 @@ def together(files):
     return "\n".join(list(dict.fromkeys(includes)) + bodies)
 
 
-def main(solution, mistakes):
+def main(solution, mistakes, judge=None):
     texts = {}
     for name in (mistakes, solution):
         with open(name, encoding="utf-8") as file:
             texts[name] = file.read()
     texts[solution.replace("/solutions/", "/untouched/")] = untouched(texts[solution])
-    sys.stdout.buffer.write(together(list(texts.items())).encode())
+    made = together(list(texts.items()))
+    if judge:
+        with open(judge, encoding="utf-8") as file:
+            made += f'#line 1 "{judge}"\n{file.read()}'
+    sys.stdout.buffer.write(made.encode())
 
 
 if __name__ == "__main__":

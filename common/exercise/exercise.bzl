@@ -52,7 +52,16 @@ def _for_gpu(name, src):
 def _exercise(name, suffix, deps, copts, compatible_with):
     own_on_gpu, solution_on_gpu = [], []
     src, quoted = name + suffix, []
-    if suffix == ".cu":
+    in_one_file = [folder + "/" + name + suffix for folder in ["solutions", "mistakes"]]
+
+    # The types that the function needs.
+    types = native.glob(["judges/%s.h" % name], allow_empty = True)
+    if suffix == ".cc":
+        # The test has a judge of its own: compiled with the answers, it costs little.
+        in_one_file.append("judges/%s.cc" % name)
+        answers_srcs, answers_deps = types, []
+    else:
+        answers_srcs, answers_deps = [], [":%s_judge" % name]
         src = "emulated/" + src
         emulated_source(name + "_emulated", name + suffix, src)
         cc_library(
@@ -65,7 +74,7 @@ def _exercise(name, suffix, deps, copts, compatible_with):
         solution_on_gpu = _for_gpu(name + "_solution_for_gpu", "solutions/" + name + suffix)
     native.genrule(
         name = name + "_in_one_file",
-        srcs = [folder + "/" + name + suffix for folder in ["solutions", "mistakes"]],
+        srcs = in_one_file,
         outs = ["answers/" + name + suffix],
         cmd = "python3 -B $(location //tools:answers.py) $(SRCS) > $@",
         tools = ["//tools:answers.py"],
@@ -73,8 +82,7 @@ def _exercise(name, suffix, deps, copts, compatible_with):
     cc_library(
         name = name + "_judge",
         srcs = ["judges/%s.cc" % name],
-        # The types that the function needs.
-        hdrs = native.glob(["judges/%s.h" % name], allow_empty = True),
+        hdrs = types,
         deps = deps,
         # No code refers to it by name: it registers itself.
         alwayslink = True,
@@ -93,10 +101,10 @@ def _exercise(name, suffix, deps, copts, compatible_with):
     cc_library(
         name = name + "_answers",
         testonly = True,
-        srcs = ["answers/" + name + suffix],
+        srcs = ["answers/" + name + suffix] + answers_srcs,
         copts = copts,
         target_compatible_with = compatible_with,
-        deps = deps + [":%s_judge" % name] + solution_on_gpu,
+        deps = deps + answers_deps + solution_on_gpu,
         alwayslink = True,
     )
 
@@ -123,8 +131,7 @@ def _exercises_test(name, exercises, compatible_with = []):
         size = "medium",
         target_compatible_with = compatible_with,
         deps = ["//common/exercise:exercises_test_main"] +
-               [":%s_answers" % exercise for exercise in exercises] +
-               [":%s_judge" % exercise for exercise in exercises],
+               [":%s_answers" % exercise for exercise in exercises],
     )
 
 def d2l_exercises(name, exercises, kernels = []):
