@@ -242,7 +242,9 @@ const std::vector<Sizes>& AllSizes() {
 }
 
 // Convolutions computed with tiles of 4 x 4 outputs: whole and partial tiles,
-// several images, more tiles than a group of 48 and than one of 192.
+// several images, more tiles than a group of 48 and than one of 192; the last
+// have more kernels than are kept: few tiles for them, the most that are few,
+// and too many.
 const std::vector<Sizes>& WinogradSizes() {
   static const auto& sizes =
       *new std::vector<Sizes>{{0, 32, 32, 8, 8, 3, 3},
@@ -250,7 +252,10 @@ const std::vector<Sizes>& WinogradSizes() {
                               {2, 48, 32, 7, 9, 3, 3, 1, 1, 0, 2},
                               {3, 32, 32, 5, 12, 3, 3, 1, 1, 2, 1},
                               {5, 32, 32, 28, 27, 3, 3, 1, 1, 1, 1},
-                              {1, 64, 32, 3, 6, 3, 3, 1, 1, 1, 0}};
+                              {1, 64, 32, 3, 6, 3, 3, 1, 1, 1, 0},
+                              {2, 96, 192, 3, 4, 3, 3, 1, 1, 1, 1},
+                              {3, 192, 112, 6, 7, 3, 3, 1, 1, 0, 1},
+                              {33, 512, 48, 2, 4, 3, 3, 1, 1, 1, 1}};
   return sizes;
 }
 
@@ -303,7 +308,8 @@ TEST(Conv2dTest, NumbersFarFromTheOthers) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const Sizes& sizes : {Sizes{1, 48, 32, 9, 11, 3, 3, 1, 1, 1, 1},
-                             Sizes{1, 32, 48, 10, 9, 3, 3}}) {
+                             Sizes{1, 32, 48, 10, 9, 3, 3},
+                             Sizes{1, 144, 128, 4, 8, 3, 3, 1, 1, 1, 1}}) {
     SCOPED_TRACE(Name(sizes));
     Problem<float> problem(sizes);
     ASSERT_TRUE(WinogradPays(problem.args));

@@ -21,6 +21,11 @@ constexpr std::int64_t kIn = 6;
 // tiles of gemm.h, and the depth of those of the weight's gradient.
 constexpr std::int64_t kColumns = 48;
 constexpr std::int64_t kDepth = 192;
+// Of more kernels than these, the transformed ones leave the caches before they
+// are multiplied. The inputs are read again for each block of kernels instead,
+// which pays for up to so many channels x channels x tiles.
+constexpr std::int64_t kKeptKernels = 1 << 14;
+constexpr std::int64_t kReadAgain = 1 << 23;
 
 // Each number of a tile rounds like the tile's largest. Where that is too much
 // for an output, because its window's largest number is less than this part of
@@ -58,6 +63,14 @@ Planes BackwardPlanes(const Conv2dArgs& args) {
   return {
       args.out_channels,   w.out_height,     w.out_width, 2 - w.padding_height,
       2 - w.padding_width, args.in_channels, w.height,    w.width};
+}
+
+// Whether to transform some kernels at a time and multiply them with all tiles
+// at once, because there are few tiles for so many kernels.
+bool FewTiles(const Planes& planes, std::int64_t tiles) {
+  const std::int64_t in = planes.channels;
+  return tiles > 0 && in * planes.out_channels > kKeptKernels &&
+         in * in * tiles <= kReadAgain;
 }
 
 // Tiles [first, last), counted over all images.
@@ -200,22 +213,34 @@ class OutputTile {
   std::int64_t offset_, step_, rows_, columns_;
 };
 
-// The transformed kernels, 36 matrices (out, in), in blocks of rows that stay
-// in the second cache: a block of each matrix, then the next.
+// The transformed kernels of output channels [first, last): 36 matrices
+// (last - first, in), in blocks of rows that stay in the second cache: a block
+// of each matrix, then the next.
 class Kernels {
  public:
-  Kernels(std::int64_t out, std::int64_t in, float* data)
-      : out_(out), in_(in), rows_(BlockRows(in)), data_(data) {}
+  Kernels(std::int64_t first, std::int64_t last, std::int64_t in, float* data)
+      : first_(first),
+        last_(last),
+        in_(in),
+        rows_(BlockRows(in)),
+        data_(data) {}
 
+  // A multiple of the rows of a tile of gemm.h.
+  static std::int64_t BlockRows(std::int64_t in) {
+    return std::max<std::int64_t>(1, 512 / in) * 8;
+  }
   static std::int64_t Size(std::int64_t out, std::int64_t in) {
     const std::int64_t rows = BlockRows(in);
     return CeilDiv(out, rows) * kTileNumbers * (rows * in + kGap);
   }
 
+  std::int64_t first() const { return first_; }
+  std::int64_t last() const { return last_; }
   // The distance from an element of a matrix to that of the next matrix.
   std::int64_t step() const { return rows_ * in_ + kGap; }
 
   float* At(std::int64_t i, std::int64_t o, std::int64_t c) const {
+    o -= first_;
     return data_ + (o / rows_ * kTileNumbers + i) * step() + o % rows_ * in_ +
            c;
   }
@@ -223,52 +248,43 @@ class Kernels {
   // Calls f(o, rows, block) for the blocks of matrix i.
   template <typename F>
   void ForEachBlock(std::int64_t i, const F& f) const {
-    for (std::int64_t o = 0; o < out_; o += rows_) {
-      f(o, std::min(rows_, out_ - o), At(i, o, 0));
+    for (std::int64_t o = first_; o < last_; o += rows_) {
+      f(o, std::min(rows_, last_ - o), At(i, o, 0));
     }
   }
 
  private:
-  // A multiple of the rows of a tile of gemm.h.
-  static std::int64_t BlockRows(std::int64_t in) {
-    return std::max<std::int64_t>(1, 512 / in) * 8;
-  }
   // Keeps elements that are used together from competing for a cache line.
   static constexpr std::int64_t kGap = 16;
 
-  const std::int64_t out_, in_, rows_;
+  const std::int64_t first_, last_, in_, rows_;
   float* const data_;
 };
 
-// Transforms the kernels of the weight or, for the gradient of the input, of
-// its transpose, rotated by 180 degrees. Returns false if a number is too
-// large.
+// Transforms the kernels of output channels [begin, end) of the weight or, for
+// the gradient of the input, of its transpose, rotated by 180 degrees. Returns
+// false if a number is too large.
 bool TransformKernels(const float* weight, const Planes& planes, bool backward,
+                      std::int64_t begin, std::int64_t end,
                       const Kernels& kernels) {
   const std::int64_t lane_step = backward ? planes.out_channels * 9 : 9;
   const std::int64_t row_step = backward ? 9 : planes.channels * 9;
-  std::atomic<bool> small{true};
-  ParallelFor(
-      planes.out_channels, 8, [&](std::int64_t begin, std::int64_t end) {
-        KernelTiles tiles;
-        for (std::int64_t first = begin; first < end; first += 8) {
-          for (std::int64_t c = 0; c < planes.channels; c += kTileLanes) {
-            for (std::int64_t o = first; o < std::min(first + 8, end); ++o) {
-              const float* const from = weight + o * row_step + c * lane_step;
-              for (int l = 0; l < kTileLanes; ++l) {
-                for (int k = 0; k < 9; ++k) {
-                  tiles.taps[k][l] =
-                      from[l * lane_step + (backward ? 8 - k : k)];
-                }
-              }
-              if (!AllBelow(kLargest, tiles.taps[0], 9 * kTileLanes)) {
-                small = false;
-              }
-              TransformKernel(tiles, kernels.At(0, o, c), kernels.step());
-            }
+  bool small = true;
+  KernelTiles tiles;
+  for (std::int64_t first = begin; first < end; first += 8) {
+    for (std::int64_t c = 0; c < planes.channels; c += kTileLanes) {
+      for (std::int64_t o = first; o < std::min(first + 8, end); ++o) {
+        const float* const from = weight + o * row_step + c * lane_step;
+        for (int l = 0; l < kTileLanes; ++l) {
+          for (int k = 0; k < 9; ++k) {
+            tiles.taps[k][l] = from[l * lane_step + (backward ? 8 - k : k)];
           }
         }
-      });
+        small = AllBelow(kLargest, tiles.taps[0], 9 * kTileLanes) && small;
+        TransformKernel(tiles, kernels.At(0, o, c), kernels.step());
+      }
+    }
+  }
   return small;
 }
 
@@ -322,53 +338,29 @@ void MultiplyTiles(const Planes& planes, absl::Span<const std::int64_t> tiles,
   }
 }
 
-// Computes the outputs of some tiles from the transformed kernels; returns the
-// tiles that cannot be transformed, whose outputs are wrong.
-std::vector<std::int64_t> ConvolveTiles(const Planes& planes, Tiles tiles,
-                                        const float* x, const Kernels& u,
-                                        const float* bias, float* y) {
-  const std::int64_t columns = CeilDiv(tiles.count(), kTileLanes) * kTileLanes;
+// The columns of `count` tiles: as many, and then the last one again.
+std::int64_t Columns(std::int64_t count) {
+  return CeilDiv(count, kTileLanes) * kTileLanes;
+}
+
+// Transforms the inputs of some tiles. v[i] is (channels, tiles), its rows are
+// `step` apart. Returns the tiles that cannot be transformed.
+std::vector<std::int64_t> TransformInputs(const Planes& planes, Tiles tiles,
+                                          const float* x, float* v,
+                                          std::int64_t step, float* memory) {
   const InputRows input(planes, tiles);
-  float* const v = Workspace<float>(
-      Borrower::kPart,
-      kTileNumbers * columns * (planes.channels + planes.out_channels) +
-          2 * input.size());
-  float* const m = v + kTileNumbers * columns * planes.channels;
-  float* const rows = m + kTileNumbers * columns * planes.out_channels;
+  float* const rows = memory;
   float* const largest = rows + input.size();
   std::fill_n(largest, input.size(), 0.0f);
-  // Lanes beyond the last tile repeat it.
-  const auto tile = [&](std::int64_t column) {
-    return std::min(tiles.first + column, tiles.last - 1);
-  };
   InputTiles in;
   for (std::int64_t c = 0; c < planes.channels; ++c) {
     input.Copy(x, c, rows);
     RaiseToMagnitudes(rows, input.size(), largest);
-    for (std::int64_t j = 0; j < columns; j += kTileLanes) {
-      for (int l = 0; l < kTileLanes; ++l) input.Take(rows, tile(j + l), l, in);
-      TransformInput(in, v + c * columns + j, planes.channels * columns);
-    }
-  }
-  for (std::int64_t i = 0; i < kTileNumbers; ++i) {
-    u.ForEachBlock(
-        i, [&](std::int64_t o, std::int64_t count, const float* block) {
-          Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, count,
-                       columns, planes.channels, block, planes.channels,
-                       v + i * planes.channels * columns, columns,
-                       m + (i * planes.out_channels + o) * columns, columns});
-        });
-  }
-  OutputTiles out;
-  for (std::int64_t o = 0; o < planes.out_channels; ++o) {
-    for (std::int64_t j = 0; j < columns; j += kTileLanes) {
-      TransformOutput(m + o * columns + j, planes.out_channels * columns,
-                      bias == nullptr ? 0 : bias[o], out);
-      const std::int64_t lanes =
-          std::min<std::int64_t>(kTileLanes, tiles.count() - j);
-      for (int l = 0; l < lanes; ++l) {
-        OutputTile(planes, tile(j + l), o).Write(out, l, y);
+    for (std::int64_t j = 0; j < tiles.count(); j += kTileLanes) {
+      for (int l = 0; l < kTileLanes; ++l) {
+        input.Take(rows, std::min(tiles.first + j + l, tiles.last - 1), l, in);
       }
+      TransformInput(in, v + c * step + j, planes.channels * step);
     }
   }
   std::vector<std::int64_t> left;
@@ -378,21 +370,108 @@ std::vector<std::int64_t> ConvolveTiles(const Planes& planes, Tiles tiles,
   return left;
 }
 
-bool Convolve(const Planes& planes, bool backward, std::int64_t batch,
-              const float* x, const float* weight, const float* bias,
-              float* y) {
+// Multiplies the transformed kernels and inputs, and transforms the products to
+// outputs. m[i] is (channels of u, tiles).
+void MultiplyKernels(const Planes& planes, Tiles tiles, const Kernels& u,
+                     const float* v, float* m, const float* bias, float* y) {
+  const std::int64_t in = planes.channels;
+  const std::int64_t out = u.last() - u.first();
+  const std::int64_t columns = Columns(tiles.count());
+  for (std::int64_t i = 0; i < kTileNumbers; ++i) {
+    u.ForEachBlock(
+        i, [&](std::int64_t o, std::int64_t count, const float* block) {
+          Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, count,
+                       columns, in, block, in, v + i * in * columns, columns,
+                       m + (i * out + o - u.first()) * columns, columns});
+        });
+  }
+  OutputTiles outputs;
+  for (std::int64_t o = u.first(); o < u.last(); ++o, m += columns) {
+    for (std::int64_t j = 0; j < columns; j += kTileLanes) {
+      TransformOutput(m + j, out * columns, bias == nullptr ? 0 : bias[o],
+                      outputs);
+      const std::int64_t lanes =
+          std::min<std::int64_t>(kTileLanes, tiles.count() - j);
+      for (int l = 0; l < lanes; ++l) {
+        OutputTile(planes, tiles.first + j + l, o).Write(outputs, l, y);
+      }
+    }
+  }
+}
+
+// Few tiles: the kernels of some output channels are transformed, multiplied
+// with all tiles while they are in the second cache, and forgotten.
+bool ConvolveFew(const Planes& planes, bool backward, std::int64_t all,
+                 const float* x, const float* weight, const float* bias,
+                 float* y) {
+  const std::int64_t in = planes.channels, out = planes.out_channels;
+  const std::int64_t columns = Columns(all);
+  float* const v =
+      Workspace<float>(Borrower::kOperation, kTileNumbers * in * columns);
+  std::vector<std::vector<std::int64_t>> left(columns / kTileLanes);
+  ParallelFor(columns / kTileLanes, 1,
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i) {
+                  const Tiles tiles = {i * kTileLanes,
+                                       std::min((i + 1) * kTileLanes, all)};
+                  left[i] = TransformInputs(
+                      planes, tiles, x, v + tiles.first, columns,
+                      Workspace<float>(Borrower::kPart,
+                                       2 * InputRows(planes, tiles).size()));
+                }
+              });
+  std::atomic<bool> small{true};
+  const std::int64_t rows = Kernels::BlockRows(in);
+  ParallelFor(CeilDiv(out, rows), 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t size = Kernels::Size(rows, in);
+    float* const memory =
+        Workspace<float>(Borrower::kPart, size + kTileNumbers * rows * columns);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = i * rows, last = std::min(first + rows, out);
+      const Kernels u(first, last, in, memory);
+      if (!TransformKernels(weight, planes, backward, first, last, u)) {
+        small = false;
+      }
+      MultiplyKernels(planes, {0, all}, u, v, memory + size, bias, y);
+    }
+  });
+  if (!small) return false;
+  for (std::vector<std::int64_t>& some : left) {
+    for (std::size_t t = 0; t < some.size(); t += kTilesByDefinition) {
+      MultiplyTiles(planes, absl::MakeSpan(some).subspan(t, kTilesByDefinition),
+                    x, weight, backward, bias, y);
+    }
+  }
+  return true;
+}
+
+// Many tiles: some tiles at a time are multiplied with all kernels.
+bool ConvolveMany(const Planes& planes, bool backward, std::int64_t all,
+                  const float* x, const float* weight, const float* bias,
+                  float* y) {
+  const std::int64_t in = planes.channels, out = planes.out_channels;
   const Kernels u(
-      planes.out_channels, planes.channels,
-      Workspace<float>(Borrower::kOperation,
-                       Kernels::Size(planes.out_channels, planes.channels)));
-  if (!TransformKernels(weight, planes, backward, u)) return false;
-  const std::int64_t tiles = batch * planes.tiles();
+      0, out, in,
+      Workspace<float>(Borrower::kOperation, Kernels::Size(out, in)));
+  std::atomic<bool> small{true};
+  ParallelFor(out, 8, [&](std::int64_t begin, std::int64_t end) {
+    if (!TransformKernels(weight, planes, backward, begin, end, u)) {
+      small = false;
+    }
+  });
+  if (!small) return false;
   ParallelFor(
-      CeilDiv(tiles, kColumns), 1, [&](std::int64_t begin, std::int64_t end) {
+      CeilDiv(all, kColumns), 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-          const std::vector<std::int64_t> left = ConvolveTiles(
-              planes, {i * kColumns, std::min((i + 1) * kColumns, tiles)}, x, u,
-              bias, y);
+          const Tiles tiles = {i * kColumns, std::min((i + 1) * kColumns, all)};
+          const std::int64_t columns = Columns(tiles.count());
+          float* const v = Workspace<float>(
+              Borrower::kPart, kTileNumbers * columns * (in + out) +
+                                   2 * InputRows(planes, tiles).size());
+          float* const m = v + kTileNumbers * columns * in;
+          const std::vector<std::int64_t> left = TransformInputs(
+              planes, tiles, x, v, columns, m + kTileNumbers * columns * out);
+          MultiplyKernels(planes, tiles, u, v, m, bias, y);
           for (std::size_t t = 0; t < left.size(); t += kTilesByDefinition) {
             MultiplyTiles(planes,
                           absl::MakeSpan(left).subspan(t, kTilesByDefinition),
@@ -403,6 +482,29 @@ bool Convolve(const Planes& planes, bool backward, std::int64_t batch,
   return true;
 }
 
+bool Convolve(const Planes& planes, bool backward, std::int64_t batch,
+              const float* x, const float* weight, const float* bias,
+              float* y) {
+  const std::int64_t all = batch * planes.tiles();
+  return (FewTiles(planes, all) ? ConvolveFew : ConvolveMany)(
+      planes, backward, all, x, weight, bias, y);
+}
+
+// The gradients of kernels [begin, end), from the rows of their sum.
+void TransformGradients(const Kernels& sum, std::int64_t begin,
+                        std::int64_t end, std::int64_t in, float* dw) {
+  KernelTiles tiles;
+  for (std::int64_t o = begin; o < end; ++o) {
+    for (std::int64_t c = 0; c < in; c += kTileLanes) {
+      TransformKernelGradient(sum.At(0, o, c), sum.step(), tiles);
+      float* const to = dw + (o * in + c) * 9;
+      for (int l = 0; l < kTileLanes; ++l) {
+        for (int k = 0; k < 9; ++k) to[l * 9 + k] = tiles.taps[k][l];
+      }
+    }
+  }
+}
+
 // Adds up the transformed gradient, some tiles at a time.
 bool WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
                     const float* x, float* dw) {
@@ -410,13 +512,23 @@ bool WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
   const std::int64_t all = batch * planes.tiles();
   const std::int64_t depth =
       std::min(kDepth, CeilDiv(all, kTileLanes) * kTileLanes);
-  const std::int64_t size = Kernels::Size(out, in);
+  const bool few = all <= depth && FewTiles(planes, all);
+  const std::int64_t size = few ? 0 : Kernels::Size(out, in);
   float* const memory = Workspace<float>(
       Borrower::kOperation, size + kTileNumbers * depth * (in + out));
-  const Kernels sum(out, in, memory);
+  const Kernels sum(0, out, in, memory);
   if (all == 0) std::fill_n(memory, size, 0.0f);
   float* const v = memory + size;
   float* const m = v + kTileNumbers * depth * in;
+  // Adds the products of `count` tiles, the first of which is `first`.
+  const auto multiply = [&](const Kernels& to, std::int64_t i,
+                            std::int64_t first, std::int64_t count) {
+    to.ForEachBlock(i, [&](std::int64_t o, std::int64_t rows, float* block) {
+      Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, rows, in,
+                   count, m + (i * out + o) * depth, depth, v + i * depth * in,
+                   in, block, in, /*accumulate=*/first > 0});
+    });
+  };
   std::atomic<bool> small{true};
   for (std::int64_t first = 0; first < all; first += depth) {
     const Tiles tiles = {first, std::min(first + depth, all)};
@@ -456,28 +568,31 @@ bool WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
       }
     });
     if (!small) return false;
+    if (few) break;
     ParallelFor(kTileNumbers, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        sum.ForEachBlock(
-            i, [&](std::int64_t o, std::int64_t count, float* block) {
-              Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, count,
-                           in, tiles.count(), m + (i * out + o) * depth, depth,
-                           v + i * depth * in, in, block, in,
-                           /*accumulate=*/first > 0});
-            });
+        multiply(sum, i, first, tiles.count());
       }
     });
   }
-  ParallelFor(out, 1, [&](std::int64_t begin, std::int64_t end) {
-    KernelTiles tiles;
-    for (std::int64_t o = begin; o < end; ++o) {
-      for (std::int64_t c = 0; c < in; c += kTileLanes) {
-        TransformKernelGradient(sum.At(0, o, c), sum.step(), tiles);
-        float* const to = dw + (o * in + c) * 9;
-        for (int l = 0; l < kTileLanes; ++l) {
-          for (int k = 0; k < 9; ++k) to[l * 9 + k] = tiles.taps[k][l];
-        }
+  if (!few) {
+    ParallelFor(out, 1, [&](std::int64_t begin, std::int64_t end) {
+      TransformGradients(sum, begin, end, in, dw);
+    });
+    return true;
+  }
+  // The sums of some output channels are transformed while they are in the
+  // second cache.
+  const std::int64_t rows = Kernels::BlockRows(in);
+  ParallelFor(CeilDiv(out, rows), 1, [&](std::int64_t begin, std::int64_t end) {
+    float* const data =
+        Workspace<float>(Borrower::kPart, Kernels::Size(rows, in));
+    for (std::int64_t b = begin; b < end; ++b) {
+      const Kernels block(b * rows, std::min((b + 1) * rows, out), in, data);
+      for (std::int64_t i = 0; i < kTileNumbers; ++i) {
+        multiply(block, i, /*first=*/0, all);
       }
+      TransformGradients(block, block.first(), block.last(), in, dw);
     }
   });
   return true;
