@@ -131,7 +131,8 @@ class Product {
       : args_(args),
         packed_b_(reinterpret_cast<T*>(Packed::OfThread().b)),
         pack_b_(args.transpose_b ||
-                (args.m >= 3 * kRows && args.n * args.k > kInPlace)),
+                (args.m >= 3 * kRows && args.n * args.k > kInPlace &&
+                 args.ldb > kVecs * kLanes<T>)),  // else b is a panel
         pack_a_(args.transpose_a && args.n > kVecs * kLanes<T> &&
                 args.m * args.k > kInPlace) {}
 

@@ -165,42 +165,28 @@ class Convolution {
     }
   }
 
-  // For the kernels of input channels [begin, end): the sum of dy * patches^T,
-  // or of its transpose, because the smaller of the two is faster transposed.
+  // For the kernels of input channels [begin, end): the sum of dy * patches^T.
   void WeightGradientOf(std::int64_t begin, std::int64_t end) const {
     const std::int64_t channels = args_.out_channels;
     const std::int64_t columns =
         images_ > 1 ? images_ * plane_ : rows_ * args_.window.out_width;
-    const std::int64_t rows = (end - begin) * taps_;
-    T* const patches = Workspace<T>(
-        Borrower::kPart, rows * columns + channels * (columns + rows));
-    T* const memory = patches + rows * columns;
-    T* const sum = memory + channels * columns;
-    std::fill_n(sum, rows * channels, T{0});
-    const bool transposed = depth_ > channels;
+    T* const panel =
+        Workspace<T>(Borrower::kPart, columns * (kPatchPanel + channels) + 16);
+    T* const memory = panel + columns * kPatchPanel + 16;
+    const std::int64_t last = end * taps_;
+    for (std::int64_t o = 0; o < channels; ++o) {
+      std::fill(out_ + o * depth_ + begin * taps_, out_ + o * depth_ + last,
+                T{0});
+    }
     for (std::int64_t i = 0; i < pieces_ * Groups(); ++i) {
       const Rows piece = Piece(i);
-      Im2col(args_, {begin, end, piece.first, piece.last}, second_, patches);
       const Matrix dy = Gather(piece, first_, memory);
-      const std::int64_t n = dy.columns;
-      if (transposed) {
-        Gemm<T>({false, /*transpose_b=*/true, rows, channels, n, patches, n,
-                 dy.data, dy.step, sum, channels, /*accumulate=*/true});
-      } else {
-        Gemm<T>({false, /*transpose_b=*/true, channels, rows, n, dy.data,
-                 dy.step, patches, n, sum, rows, /*accumulate=*/true});
-      }
-    }
-    const std::int64_t o_step = transposed ? 1 : rows;
-    const std::int64_t row_step = transposed ? channels : 1;
-    // A few cache lines at a time.
-    for (std::int64_t first = 0; first < rows; first += 16) {
-      const std::int64_t last = std::min(first + 16, rows);
-      for (std::int64_t o = 0; o < channels; ++o) {
-        T* const to = out_ + o * depth_ + begin * taps_;
-        for (std::int64_t row = first; row < last; ++row) {
-          to[row] = sum[o * o_step + row * row_step];
-        }
+      for (std::int64_t tap = begin * taps_; tap < last; tap += kPatchPanel) {
+        const std::int64_t count = std::min(kPatchPanel, last - tap);
+        Im2row(args_, piece.first, piece.last, tap, count, second_, panel);
+        Gemm<T>({/*transpose_a=*/false, /*transpose_b=*/false, channels, count,
+                 dy.columns, dy.data, dy.step, panel, kPatchPanel, out_ + tap,
+                 depth_, /*accumulate=*/true});
       }
     }
   }

@@ -47,6 +47,15 @@ struct Im2colRange {
 void Im2col(const Conv2dArgs& args, const Im2colRange& range, const void* x,
             void* patches);
 
+// Copies columns [first_tap, first_tap + count) of the transpose of that
+// matrix, at most kPatchPanel, for the rows of outputs [first_row, last_row):
+// a panel that a product reads as it is. Its rows are kPatchPanel elements
+// apart. What is between them, and 8 elements behind the last, is undefined.
+inline constexpr std::int64_t kPatchPanel = 48;
+void Im2row(const Conv2dArgs& args, std::int64_t first_row,
+            std::int64_t last_row, std::int64_t first_tap, std::int64_t count,
+            const void* x, void* panel);
+
 // Writes to each element of x the sum of its copies in the patches. The range
 // consists of whole images.
 void Col2im(const Conv2dArgs& args, const Im2colRange& range,

@@ -211,8 +211,9 @@ void CheckAgainstLoops(const Sizes& sizes, double units,
   }
 }
 
-// Odd and empty sizes, one channel, kernels as large as the image, padding that
-// holds whole windows, planes that make groups of images and of rows.
+// Odd and empty sizes, one channel, wide kernels and kernels as large as the
+// image, padding that holds whole windows, planes that make groups of images
+// and of rows.
 const std::vector<Sizes>& AllSizes() {
   static const auto& sizes = *[] {
     auto* all = new std::vector<Sizes>{
@@ -227,6 +228,8 @@ const std::vector<Sizes>& AllSizes() {
         {9, 40, 24, 7, 7, 3, 3, 2, 2, 1, 1},
         {5, 24, 40, 8, 8, 1, 1, 2, 2},
         {2, 2, 2, 2, 1, 2, 3, 1, 3, 3, 1},
+        {2, 3, 4, 3, 25, 2, 11, 1, 2, 1, 4},
+        {1, 9, 3, 5, 6, 2, 6, 1, 1, 0, 0},
     };
     for (std::int64_t stride = 1; stride <= 3; ++stride) {
       for (std::int64_t padding = 0; padding <= 3; ++padding) {
@@ -266,10 +269,14 @@ std::vector<Sizes> Both() {
 }
 
 TEST(Conv2dTest, AgreesWithLoops) {
-  for (const Sizes& sizes : AllSizes()) {
-    CheckAgainstLoops<float>(sizes, 8);
-    CheckAgainstLoops<double>(sizes, 8);
-    EXPECT_FALSE(WinogradPays(Problem<float>(sizes).args));
+  for (const std::int64_t target : Targets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    const ScopedTarget scope(target);
+    for (const Sizes& sizes : AllSizes()) {
+      CheckAgainstLoops<float>(sizes, 8);
+      CheckAgainstLoops<double>(sizes, 8);
+      EXPECT_FALSE(WinogradPays(Problem<float>(sizes).args));
+    }
   }
 }
 

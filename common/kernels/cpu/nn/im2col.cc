@@ -172,6 +172,85 @@ HWY_INLINE void Add(const Conv2dArgs& args, const Im2colRange& range,
       });
 }
 
+// Elements of the window that are neighbours in a row of an image: `count` of
+// them, from element (kh, kw) of a channel on, `offset` after the window's
+// first. They go to column `to` of the panel.
+struct Piece {
+  std::int64_t kh, kw, count, offset, to;
+};
+
+// Copies the pieces of each window, with vectors that reach over the end of
+// their piece: in the panel, to elements that are written after it.
+template <typename T, int kMostLanes>
+HWY_INLINE void CopyPieces(const Conv2dArgs& args, std::int64_t first_row,
+                           std::int64_t last_row, const Piece* pieces,
+                           std::int64_t count, const T* x, T* panel) {
+  const hn::CappedTag<T, kMostLanes> d;
+  const Window2d& w = args.window;
+  const std::int64_t image = args.in_channels * w.height * w.width;
+  const std::int64_t last = args.batch * image - pieces[count - 1].offset -
+                            static_cast<std::int64_t>(hn::MaxLanes(d));
+  for (std::int64_t row = first_row; row < last_row; ++row) {
+    const std::int64_t top =
+        row % w.out_height * w.stride_height - w.padding_height;
+    for (std::int64_t i = 0; i < w.out_width; ++i, panel += kPatchPanel) {
+      const std::int64_t left = i * w.stride_width - w.padding_width;
+      const std::int64_t from =
+          row / w.out_height * image + top * w.width + left;
+      if (top >= 0 && top + w.kernel_height <= w.height && left >= 0 &&
+          left + w.kernel_width <= w.width && from <= last) {
+        for (std::int64_t q = 0; q < count; ++q) {
+          hn::StoreU(hn::LoadU(d, x + from + pieces[q].offset), d,
+                     panel + pieces[q].to);
+        }
+        continue;
+      }
+      for (std::int64_t q = 0; q < count; ++q) {
+        const Piece& piece = pieces[q];
+        const std::int64_t h = top + piece.kh;
+        for (std::int64_t k = 0; k < piece.count; ++k) {
+          const std::int64_t v = left + piece.kw + k;
+          const bool inside = h >= 0 && h < w.height && v >= 0 && v < w.width;
+          panel[piece.to + k] = inside ? x[from + piece.offset + k] : T{0};
+        }
+      }
+    }
+  }
+}
+
+template <typename T>
+HWY_INLINE void CopyPanel(const Conv2dArgs& args, std::int64_t first_row,
+                          std::int64_t last_row, std::int64_t first_tap,
+                          std::int64_t count, const T* x, T* panel) {
+  constexpr int kWide = 32 / sizeof(T), kNarrow = 16 / sizeof(T);
+  constexpr std::int64_t kLongest = hn::MaxLanes(hn::CappedTag<T, kWide>());
+  constexpr std::int64_t kShort = hn::MaxLanes(hn::CappedTag<T, kNarrow>());
+  const Window2d& w = args.window;
+  Piece pieces[kPatchPanel];
+  std::int64_t size = 0;
+  for (std::int64_t to = 0; to < count; to += pieces[size++].count) {
+    const std::int64_t kw = (first_tap + to) % w.kernel_width;
+    const std::int64_t row = (first_tap + to) / w.kernel_width;
+    const std::int64_t kh = row % w.kernel_height;
+    const std::int64_t c = row / w.kernel_height;
+    pieces[size] = {kh, kw,
+                    std::min({w.kernel_width - kw, count - to, kLongest}),
+                    (c * w.height + kh) * w.width + kw, to};
+  }
+  if (w.kernel_width == 1) {
+    // The processor prefetches a few channels at a time.
+    constexpr std::int64_t kChannels = 8;
+    for (std::int64_t q = 0; q < size; q += kChannels) {
+      CopyPieces<T, 1>(args, first_row, last_row, pieces + q,
+                       std::min(kChannels, size - q), x, panel);
+    }
+    return;
+  }
+  const auto copy =
+      w.kernel_width <= kShort ? CopyPieces<T, kNarrow> : CopyPieces<T, kWide>;
+  copy(args, first_row, last_row, pieces, size, x, panel);
+}
+
 void RunIm2col(const Conv2dArgs& args, const Im2colRange& range, const void* x,
                void* patches) {
   if (args.dtype == DType::kFloat64) {
@@ -180,6 +259,18 @@ void RunIm2col(const Conv2dArgs& args, const Im2colRange& range, const void* x,
   } else {
     Copy(args, range, static_cast<const float*>(x),
          static_cast<float*>(patches));
+  }
+}
+
+void RunIm2row(const Conv2dArgs& args, std::int64_t first_row,
+               std::int64_t last_row, std::int64_t first_tap,
+               std::int64_t count, const void* x, void* panel) {
+  if (args.dtype == DType::kFloat64) {
+    CopyPanel(args, first_row, last_row, first_tap, count,
+              static_cast<const double*>(x), static_cast<double*>(panel));
+  } else {
+    CopyPanel(args, first_row, last_row, first_tap, count,
+              static_cast<const float*>(x), static_cast<float*>(panel));
   }
 }
 
@@ -203,11 +294,18 @@ HWY_AFTER_NAMESPACE();
 namespace d2l::kernels::cpu {
 
 HWY_EXPORT(RunIm2col);
+HWY_EXPORT(RunIm2row);
 HWY_EXPORT(RunCol2im);
 
 void Im2col(const Conv2dArgs& args, const Im2colRange& range, const void* x,
             void* patches) {
   HWY_DYNAMIC_DISPATCH(RunIm2col)(args, range, x, patches);
+}
+void Im2row(const Conv2dArgs& args, std::int64_t first_row,
+            std::int64_t last_row, std::int64_t first_tap, std::int64_t count,
+            const void* x, void* panel) {
+  HWY_DYNAMIC_DISPATCH(RunIm2row)
+  (args, first_row, last_row, first_tap, count, x, panel);
 }
 void Col2im(const Conv2dArgs& args, const Im2colRange& range,
             const void* patches, void* x) {
