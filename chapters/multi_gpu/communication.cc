@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
+#include "common/base/timer.h"
 #include "common/d2l.h"
 #include "common/device/topology.h"
 #include "common/lesson/cell/benchmark.h"
@@ -189,8 +190,9 @@ constexpr double kSlowerLinks = 400;
 constexpr double kLonger = 4;
 
 // In a process with as many virtual devices as the book's machine has GPUs, one
-// of SimulateTheBook() is run three times. Returns the shortest time, on the
-// devices' clocks and at the book's scale.
+// of SimulateTheBook() is run three times and more, for half a second: a worker
+// that gets no core is late. Returns the shortest time, on the devices' clocks
+// and at the book's scale.
 std::vector<double> SumOverLinks(const std::vector<std::string>& arguments) {
   const SimulatedServer server = SimulateTheBook()[std::stoi(arguments[0])];
   std::vector<std::string> names;
@@ -208,7 +210,8 @@ std::vector<double> SumOverLinks(const std::vector<std::string>& arguments) {
   timing.links = BooksTopology(server.gpus, kSlowerLinks);
   const VirtualTimingScope scope(timing);
   double shortest = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 3; ++round) {
+  const Timer timer;
+  for (int round = 0; round < 3 || timer.Seconds() < 0.5; ++round) {
     for (const Tensor& x : data) Synchronize(x.device());
     const Event begin = CurrentStream(data[0].device()).Record();
     AllReduce(data, server.algorithm);
