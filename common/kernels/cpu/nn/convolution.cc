@@ -171,8 +171,9 @@ class Convolution {
     const std::int64_t columns =
         images_ > 1 ? images_ * plane_ : rows_ * args_.window.out_width;
     T* const panel =
-        Workspace<T>(Borrower::kPart, columns * (kPatchPanel + channels) + 16);
-    T* const memory = panel + columns * kPatchPanel + 16;
+        Workspace<T>(Borrower::kPart,
+                     columns * kPatchPanel + kBehindPanel + channels * columns);
+    T* const memory = panel + columns * kPatchPanel + kBehindPanel;
     const std::int64_t last = end * taps_;
     for (std::int64_t o = 0; o < channels; ++o) {
       std::fill(out_ + o * depth_ + begin * taps_, out_ + o * depth_ + last,

@@ -50,8 +50,10 @@ void Im2col(const Conv2dArgs& args, const Im2colRange& range, const void* x,
 // Copies columns [first_tap, first_tap + count) of the transpose of that
 // matrix, at most kPatchPanel, for the rows of outputs [first_row, last_row):
 // a panel that a product reads as it is. Its rows are kPatchPanel elements
-// apart. What is between them, and 8 elements behind the last, is undefined.
+// apart. What is between them, and kBehindPanel elements behind the last, is
+// undefined.
 inline constexpr std::int64_t kPatchPanel = 48;
+inline constexpr std::int64_t kBehindPanel = 16;
 void Im2row(const Conv2dArgs& args, std::int64_t first_row,
             std::int64_t last_row, std::int64_t first_tap, std::int64_t count,
             const void* x, void* panel);
