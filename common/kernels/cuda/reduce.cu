@@ -68,18 +68,6 @@ struct OfRows : Reduction<Op> {
   }
 };
 
-// For ReduceLane: rows of whole steps. The walk has runs.
-template <typename T>
-struct StepsOfRows {
-  const T* first;
-  RowPlaces::Walk place;  // of the steps
-
-  __device__ T operator()(std::int64_t) { return {}; }  // there is no rest
-  __device__ void Step(const LaneWalk&, std::int64_t, T (&x)[kReduceStep]) {
-    LoadStep(first + place.Next(), x);
-  }
-};
-
 // The elements are rows that lie apart, each of whole steps side by side.
 template <class Op>
 struct OfRuns : Reduction<Op> {
@@ -89,10 +77,12 @@ struct OfRuns : Reduction<Op> {
   __device__ typename Op::State OfLane(std::int64_t output,
                                        const LaneWalk& walk,
                                        std::int64_t begin) const {
-    return ReduceLane<Op, 2>(
-        walk, begin,
-        StepsOfRows<typename Op::T>{this->First(output),
-                                    places.From(begin + walk.Element(0, 0))});
+    const auto* const first = this->First(output);
+    RowPlaces::Walk place = places.From(begin + walk.Element(0, 0));
+    return ReduceLane<Op, 2>(walk, begin,
+                             WholeSteps{[&](typename Op::T(&x)[kReduceStep]) {
+                               LoadStep(first + place.Next(), x);
+                             }});
   }
 };
 

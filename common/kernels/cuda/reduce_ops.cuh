@@ -3,8 +3,7 @@
 //   OfLane(output, walk, begin)    the state of one lane of a segment: the
 //                                  elements of the walk, counted from `begin`
 //   Store(output, state)           the result
-//   runs                           whether an output's elements lie side by
-//   side
+//   runs                           whether a lane's steps lie side by side
 //
 //   StartReduce(launch, plan, outputs, n, states, R{…});
 //
@@ -57,9 +56,10 @@ __device__ inline void LoadStep(const T* first, T (&x)[kReduceStep]) {
   }
 }
 
-// For ReduceLane: load(i) is element i. The walk has no runs.
+// For ReduceLane: element(i) is element i. The walk has no runs.
 template <typename Element>
 struct OneByOne {
+  static constexpr bool has_rest = true;
   Element element;
 
   __device__ auto operator()(std::int64_t i) { return element(i); }
@@ -73,9 +73,25 @@ struct OneByOne {
 template <typename Element>
 OneByOne(Element) -> OneByOne<Element>;
 
+// For ReduceLane: next(x) loads the elements of the next step to x. The walk
+// has runs, and no rest.
+template <typename Next>
+struct WholeSteps {
+  static constexpr bool has_rest = false;
+  Next next;
+
+  template <typename T>
+  __device__ void Step(const LaneWalk&, std::int64_t, T (&x)[kReduceStep]) {
+    next(x);
+  }
+};
+template <typename Next>
+WholeSteps(Next) -> WholeSteps<Next>;
+
 // For ReduceLane: elements that lie side by side. The walk has runs.
 template <typename T>
 struct Contiguous {
+  static constexpr bool has_rest = true;
   const T* in;
 
   __device__ T operator()(std::int64_t i) const { return in[i]; }
@@ -111,17 +127,19 @@ __device__ typename Op::State ReduceLane(const LaneWalk& walk,
     }
     Flush<Op>(state, part);
   }
-  // Each element has its own sum, as in a full step.
-  Part part[kReduceStep] = {Op::NoElement(), Op::NoElement(), Op::NoElement(),
-                            Op::NoElement()};
+  if constexpr (Load::has_rest) {
+    // Each element has its own sum, as in a full step.
+    Part part[kReduceStep] = {Op::NoElement(), Op::NoElement(), Op::NoElement(),
+                              Op::NoElement()};
 #pragma unroll
-  for (int j = 0; j < kReduceStep - 1; ++j) {
-    if (j < walk.rest()) {
-      const std::int64_t element = walk.Element(walk.full_steps(), j);
-      Op::Add(part[j], load(element), begin + element);
+    for (int j = 0; j < kReduceStep - 1; ++j) {
+      if (j < walk.rest()) {
+        const std::int64_t element = walk.Element(walk.full_steps(), j);
+        Op::Add(part[j], load(element), begin + element);
+      }
     }
+    Flush<Op>(state, part);
   }
-  Flush<Op>(state, part);
   return state;
 }
 

@@ -155,38 +155,7 @@ struct GradientSums {
   }
 };
 
-// For ReduceLane: the terms of a channel. kRuns: the walk has runs.
-template <class Sums, bool kRuns>
-struct ChannelTerms {
-  using T = typename Sums::T;
-
-  const T* dy;
-  const T* x;
-  typename Sums::Term term;
-  RowPlaces::Walk places;
-
-  __device__ Pair<T> operator()(std::int64_t) {
-    const std::int64_t place = places.Next();
-    return term(Sums::reads_dy ? dy[place] : T{}, x[place]);
-  }
-  __device__ void Step(const LaneWalk&, std::int64_t,
-                       Pair<T> (&terms)[kReduceStep]) {
-    if constexpr (kRuns) {
-      const std::int64_t place = places.Next();
-      T from_dy[kReduceStep] = {}, from_x[kReduceStep];
-      if constexpr (Sums::reads_dy) LoadStep(dy + place, from_dy);
-      LoadStep(x + place, from_x);
-#pragma unroll
-      for (int j = 0; j < kReduceStep; ++j)
-        terms[j] = term(from_dy[j], from_x[j]);
-    } else {
-#pragma unroll
-      for (int j = 0; j < kReduceStep; ++j) terms[j] = (*this)(j);
-    }
-  }
-};
-
-// One of the sums above, for each channel.
+// One of the sums above, for each channel. kRuns: by whole steps.
 template <class Sums, bool kRuns>
 struct ChannelSums {
   using T = typename Sums::T;
@@ -201,11 +170,28 @@ struct ChannelSums {
                                        const LaneWalk& walk,
                                        std::int64_t begin) const {
     const std::int64_t first = in.First(channel);
-    return ReduceLane<Op, 2>(
-        walk, begin,
-        ChannelTerms<Sums, kRuns>{Sums::reads_dy ? sums.dy + first : nullptr,
-                                  sums.x + first, sums.Of(in, channel),
-                                  in.places.From(begin + walk.Element(0, 0))});
+    const T* const x = sums.x + first;
+    const T* const dy = Sums::reads_dy ? sums.dy + first : nullptr;
+    const auto term = sums.Of(in, channel);
+    RowPlaces::Walk place = in.places.From(begin + walk.Element(0, 0));
+    if constexpr (kRuns) {
+      return ReduceLane<Op, 2>(
+          walk, begin, WholeSteps{[&](Pair<T>(&terms)[kReduceStep]) {
+            const std::int64_t at = place.Next();
+            T from_dy[kReduceStep] = {}, from_x[kReduceStep];
+            if constexpr (Sums::reads_dy) LoadStep(dy + at, from_dy);
+            LoadStep(x + at, from_x);
+#pragma unroll
+            for (int j = 0; j < kReduceStep; ++j)
+              terms[j] = term(from_dy[j], from_x[j]);
+          }});
+    } else {
+      return ReduceLane<Op, 2>(walk, begin, OneByOne{[&](std::int64_t) {
+                                 const std::int64_t at = place.Next();
+                                 return term(Sums::reads_dy ? dy[at] : T{},
+                                             x[at]);
+                               }});
+    }
   }
   __device__ void Store(std::int64_t channel,
                         const typename Op::State& state) const {
