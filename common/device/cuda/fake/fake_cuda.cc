@@ -297,16 +297,20 @@ int FakeCuda::LaunchHostFunction(CudaStreamHandle handle,
   return 0;
 }
 
+bool FakeCuda::IsPinned(const void* data, std::size_t bytes, const char* use) {
+  const Block* const block = Find(data, bytes);
+  if (block != nullptr && block->gpu == kHost) return true;
+  violations_.push_back(std::string(use) + " that is not in pinned memory");
+  return false;
+}
+
 int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
                           std::uint32_t least) {
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
   if (const int error = EnterOn("WaitForWord", stream)) return error;
-  const Block* const block = Find(word, sizeof(*word));
-  if (block == nullptr || block->gpu != kHost) {
-    violations_.push_back("a wait for a word that is not in pinned memory");
+  if (!IsPinned(word, sizeof(*word), "a wait for a word"))
     return kCudaInvalidValue;
-  }
   Push(lock, stream, [this, word, least, &stream] {
     // Polls again and again, as a GPU does.
     const auto reached = [&] {
@@ -338,11 +342,8 @@ int FakeCuda::WriteWord(CudaStreamHandle handle, std::uint64_t* word,
   auto& stream = *reinterpret_cast<Stream*>(handle);
   if (const int error = EnterOn("WriteWord", stream)) return error;
   if (const int error = CheckCurrent("WriteWord", stream.gpu)) return error;
-  const Block* const block = Find(word, sizeof(*word));
-  if (block == nullptr || block->gpu != kHost) {
-    violations_.push_back("a write of a word that is not in pinned memory");
+  if (!IsPinned(word, sizeof(*word), "a write of a word"))
     return kCudaInvalidValue;
-  }
   Push(lock, stream, [word, value] { *word = value; });
   return 0;
 }

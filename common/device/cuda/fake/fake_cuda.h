@@ -209,6 +209,8 @@ class FakeCuda final : public CudaApi {
   void WaitForWork(Lock& lock, const char* what, int gpu);
   void Stop(Stream& stream, Lock& lock);
   const Block* Find(const void* data, std::size_t bytes);
+  // Else notes a violation that names the use: "a write of a word".
+  bool IsPinned(const void* data, std::size_t bytes, const char* use);
   int CheckCurrent(const char* function, int gpu);
   int AllocateBlock(std::size_t bytes, int gpu, void** data);
   int FreeBlock(void* data, bool pinned);
