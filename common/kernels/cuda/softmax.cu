@@ -118,7 +118,7 @@ void Run(const CudaLaunch& launch, const SoftmaxArgs& args) {
 // dy is null for the loss itself, one element for each sample; else the kernel
 // computes its gradient.
 template <typename T>
-__global__ void __launch_bounds__(kReduceThreads)
+__global__ void __launch_bounds__(kReduceThreads, kReduceBlocks)
     CrossEntropyKernel(T* out, const T* dy, const T* logits,
                        const std::int64_t* labels, ReducePlan plan,
                        std::int64_t samples, std::int64_t classes,
