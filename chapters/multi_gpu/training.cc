@@ -235,14 +235,14 @@ void ResNet18(Cell& cell) {
   }
   cell.Claim(
       "With ResNet-18, two devices do more samples a second: {}.",
-      OnSeveral(Above(gains[1], 1.5)),
+      OnSeveral(Above(gains[1], kClearly)),
       OneDeviceOr(Say("A step adds up %s of gradients, with %d samples for "
                       "each device. It takes %s on two devices and %s on one.",
                       FormatBytes(4 * parameters), each, Median(t[1][1]),
                       Median(t[1][0]))));
   cell.Claim(
       "ResNet-18 scales better than LeNet: {}.",
-      OnSeveral(Less(gains[0], gains[1], 1.2)),
+      OnSeveral(Less(gains[0], gains[1], 1.1)),
       OneDeviceOr(Say("Two devices make ResNet-18 %s as fast, and LeNet %s. A "
                       "step of LeNet takes %s, its enqueueing %s.",
                       FormatFactor(gains[1].value.median),

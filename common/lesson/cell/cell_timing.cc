@@ -44,8 +44,8 @@ constexpr int kMaxRepeats = 99;
 constexpr int kFewestRepeats = 6;
 constexpr double kEnoughSeconds = 0.2;
 // Beside other programs a few of the repeats that seem undisturbed are not: the
-// interval of 15 leaves out three on either side, that of 9 only one.
-constexpr int kEnoughUndisturbed = 15;
+// interval of 21 leaves out five on either side, that of 9 only one.
+constexpr int kEnoughUndisturbed = 21;
 // How long undisturbed repeats are waited for; and as long as there is none.
 constexpr double kMostSeconds = 1;
 constexpr double kHopelessSeconds = 0.4;
