@@ -171,11 +171,10 @@ absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
   if (MpiWorld::BuiltIn() &&
       RunProgram("mpirun", {"--version"}).exit_code == 0) {
     // Bound to a core, a process waits while another program has that core.
-    return RunInFreshProcess(kProbe, {absl::StrCat(n)},
-                             std::chrono::seconds(60),
-                             {"mpirun", "--allow-run-as-root",
-                              "--oversubscribe", "--bind-to", "none", "-np",
-                              "2"});
+    return RunInFreshProcess(
+        kProbe, {absl::StrCat(n)}, std::chrono::seconds(60),
+        {"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to",
+         "none", "-np", "2"});
   }
   return absl::FailedPreconditionError(Say(
       "Open MPI is not installed, or was not when this program was built: %s",
