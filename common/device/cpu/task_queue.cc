@@ -22,14 +22,16 @@ namespace {
 // threads waits while the other wakes up, and if either gave up sooner, both
 // would sleep and be woken every time.
 constexpr std::int64_t kSpinNanos = 120'000;
-// With more workers than cores, a spinning one takes the core of another that
-// has work.
+// With more workers awake than cores, a spinning one takes the core of another
+// that has work. Those that sleep take none: streams that a program made and no
+// longer uses slow down nobody.
 constexpr std::int64_t kCrowdedSpinNanos = 2'000;
 
 // A waiting thread polls all the time for so long, then every few microseconds.
 constexpr std::int64_t kSoonNanos = 1'000;
 
-std::atomic<int> queues_alive{0};
+// Of all queues, those whose consumer does not sleep.
+std::atomic<int> awake{0};
 
 // The first call is made before there is a worker: if a process forked while a
 // thread initialised `cores`, the child would wait for ever.
@@ -38,10 +40,10 @@ int Cores() {
   return cores;
 }
 
-std::int64_t SpinNanos() {
-  return queues_alive.load(std::memory_order_relaxed) <= Cores()
-             ? kSpinNanos
-             : kCrowdedSpinNanos;
+// Whether a thread that polls since the construction of `spin` polls again.
+bool KeepsSpinning(SpinWait& spin) {
+  const bool crowded = awake.load(std::memory_order_relaxed) > Cores();
+  return !(crowded && spin.nanos() >= kCrowdedSpinNanos) && spin.Continue();
 }
 
 std::uint64_t PowerOfTwoFrom(std::uint64_t n) {
@@ -69,27 +71,28 @@ TaskQueue::TaskQueue(std::int64_t bound)
       mask_(PowerOfTwoFrom(bound_) - 1),
       slots_(MapSlots(mask_ + 1)) {
   Cores();
-  queues_alive.fetch_add(1, std::memory_order_relaxed);
+  awake.fetch_add(1, std::memory_order_relaxed);
 }
 
 TaskQueue::~TaskQueue() {
-  queues_alive.fetch_sub(1, std::memory_order_relaxed);
+  awake.fetch_sub(1, std::memory_order_relaxed);
   munmap(slots_, (mask_ + 1) * sizeof(Slot));
 }
 
 TaskQueue::Slot* TaskQueue::WaitForFront() {
   for (;;) {
     {
-      SpinWait spin(SpinNanos());
+      SpinWait spin(kSpinNanos);
       do {
         Slot* const slot = TryFrontLater([] { return false; });
         if (slot != nullptr) return slot;
         // The producer may be waiting for this very core.
-      } while (spin.Continue());
+      } while (KeepsSpinning(spin));
     }
     // This sleep is not bounded: an idle stream sleeps until there is work or
     // Stop. Once woken, perhaps for a task that is done already, it polls again
     // for a while.
+    awake.fetch_sub(1, std::memory_order_relaxed);
     consumer_.SleepUnless([this] {
       asleep_.store(true, std::memory_order_seq_cst);
       // Here either this thread sees the number a producer has taken, or that
@@ -97,6 +100,7 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
       return tail_.load(std::memory_order_seq_cst) != head_ ||
              stopped_.load(std::memory_order_seq_cst);
     });
+    awake.fetch_add(1, std::memory_order_relaxed);
     asleep_.store(false, std::memory_order_relaxed);
     if (Slot* const slot = TryFront()) return slot;
     if (tail_.load(std::memory_order_seq_cst) != head_) {
@@ -149,7 +153,7 @@ bool TaskQueue::PollUntilCompleted(std::uint64_t count,
   } while (soon.ContinueSoon());
   bool helped = false;
   do {
-    SpinWait spin(SpinNanos());
+    SpinWait spin(kSpinNanos);
     helped = false;
     do {
       if (completed() >= count) return true;
@@ -158,7 +162,7 @@ bool TaskQueue::PollUntilCompleted(std::uint64_t count,
         helped = help();
       }
       // The worker may be waiting for this very core.
-    } while (!helped && spin.Continue());
+    } while (!helped && KeepsSpinning(spin));
   } while (helped);
   return false;
 }
