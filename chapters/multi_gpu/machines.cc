@@ -205,7 +205,6 @@ void ShowNothing(Cell& cell, const absl::Status& why) {
   cell.Claim(
       "Sums between processes equal those within one process, bit for bit.",
       none, because);
-  cell.Claim("Between processes the split takes longer.", none, because);
   cell.Claim("Given the link's speed, the simulator predicts the split's time.",
              none, because);
 }
@@ -326,13 +325,6 @@ void SeveralMachines(Cell& cell) {
   cell.Claim("Sums between processes equal those of one, bit for bit: {}.",
              Counted(returned->front() == 3, "needs 3",
                      Say("%.0f of 3 algorithms", returned->front())));
-  cell.Claim(
-      "Between processes the split takes longer: {}.",
-      OnSeveral(Less(one[1].completion, two[2], kClearly)),
-      OneDeviceOr(Say("The split takes %s within one process and %s between "
-                      "two. Both copy within the same memory; MPI copies by "
-                      "way of a part of it that the processes share.",
-                      Median(one[1]), Median(two[2]))));
   cell.Claim(
       "Given the link's speed, the simulator predicts the split's time: {}.",
       AboutEqual(simulated[1], two[2], 1.25),
