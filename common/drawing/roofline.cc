@@ -29,7 +29,7 @@ Drawing DrawRoofline(const Profile& profile, const Phrase& name) {
   std::int64_t most_bytes = 0;
   for (const KeyAverage& row : averages.rows()) {
     if (row.cost.flop == 0 || row.self_device_nanos == 0) continue;
-    const auto flop = static_cast<double>(row.cost.flop);
+    const auto flop = static_cast<double>(row.cost.least_flop());
     const double intensity = flop / static_cast<double>(row.cost.bytes);
     plot.AddLine(Phrase("", row.name), {intensity},
                  {flop / static_cast<double>(row.self_device_nanos)});

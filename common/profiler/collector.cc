@@ -290,10 +290,7 @@ void Collector::OnOps(absl::Span<const OpRecord> ops) {
   std::vector<const Tensor*> inputs;  // of several
   OpCost& sum = log->chunk->costs[log->used] = {};
   for (const OpRecord& one : ops) {
-    const OpCost cost = one.primitive->Cost(one.inputs, one.output);
-    sum.flop += cost.flop;
-    sum.bytes += cost.bytes;
-    sum.written += cost.written;
+    sum += one.primitive->Cost(one.inputs, one.output);
     if (ops.size() == 1) continue;
     inputs.insert(inputs.end(), one.inputs.begin(), one.inputs.end());
   }

@@ -66,9 +66,7 @@ void AddCost(const Profile& profile, const ProfiledSpan& span,
              KeyAverage& row) {
   if (span.device_time != DeviceTime::kMeasured) return;
   const Bound bound = BoundOf(profile, span);
-  row.cost.flop += span.cost.flop;
-  row.cost.bytes += span.cost.bytes;
-  row.cost.written += span.cost.written;
+  row.cost += span.cost;
   row.bound_nanos += 1e9 * bound.seconds;
   ++row.bounds[static_cast<int>(bound.kind)];
 }

@@ -198,11 +198,9 @@ TEST(KeyAveragesTest, SelfTimesAddUpToTheWhole) {
       device += span.device_end - span.device_begin;
       if (span.kind != ProfiledKind::kOperation) continue;
       const auto cost = static_cast<std::int64_t>(span.number);
-      span.cost = {cost * 1000, cost * 70, cost * 30};
+      span.cost = {cost * 1000, cost * 70, cost * 30, cost * 400};
       if (span.device_time != DeviceTime::kMeasured) continue;
-      costs.cost.flop += span.cost.flop;
-      costs.cost.bytes += span.cost.bytes;
-      costs.cost.written += span.cost.written;
+      costs.cost += span.cost;
       costs.bound_nanos += 1e9 * BoundOf(profile, span).seconds;
       ++costs.bounds[static_cast<int>(BoundOf(profile, span).kind)];
     }
@@ -215,9 +213,7 @@ TEST(KeyAveragesTest, SelfTimesAddUpToTheWhole) {
       self_host += row.self_host_nanos;
       self_device += row.self_device_nanos;
       calls += row.calls;
-      rows.cost.flop += row.cost.flop;
-      rows.cost.bytes += row.cost.bytes;
-      rows.cost.written += row.cost.written;
+      rows.cost += row.cost;
       rows.bound_nanos += row.bound_nanos;
       for (std::size_t i = 0; i < rows.bounds.size(); ++i) {
         rows.bounds[i] += row.bounds[i];
@@ -242,6 +238,7 @@ TEST(KeyAveragesTest, SelfTimesAddUpToTheWhole) {
       EXPECT_EQ(sums.cost.flop, costs.cost.flop);
       EXPECT_EQ(sums.cost.bytes, costs.cost.bytes);
       EXPECT_EQ(sums.cost.written, costs.cost.written);
+      EXPECT_EQ(sums.cost.least_flop(), costs.cost.least_flop());
       EXPECT_NEAR(sums.bound_nanos, costs.bound_nanos,
                   1e-9 * costs.bound_nanos);
       EXPECT_EQ(sums.bounds, costs.bounds);
@@ -584,6 +581,7 @@ TEST(BoundOf, IsTheLongerOfArithmeticAndMemory) {
   };
   expect({0, 0}, 0, BoundKind::kNone);
   expect({1'000'000, 1'000'000}, 1e-5, BoundKind::kArithmetic);
+  expect({1'000'000, 100'000, 0, 600'000}, 4e-6, BoundKind::kArithmetic);
   expect({900'000, 2'000'000}, 2e-4, BoundKind::kMemory);
   expect({0, 1'000'000}, 5e-6, BoundKind::kMemory);  // just fits
   expect({0, 1'000'001}, 1.000001e-4, BoundKind::kMemory);

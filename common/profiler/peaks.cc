@@ -264,7 +264,7 @@ std::string Peaks::ToText(const std::string& name) const {
 Bound BoundOf(const OpCost& cost, const Peaks& peaks) {
   if (!peaks.measured() || (cost.flop == 0 && cost.bytes == 0)) return {};
   const double arithmetic =
-      static_cast<double>(cost.flop) / peaks.flop_per_second;
+      static_cast<double>(cost.least_flop()) / peaks.flop_per_second;
   const Bandwidth& from = peaks.BandwidthOf(cost.bytes);
   const std::int64_t copied =
       2 * std::min(cost.written, cost.bytes - cost.written);

@@ -54,6 +54,19 @@ std::int64_t ConvolutionFlop(const Tensor& y, const Shape& weight) {
   return weight[0] == 0 ? 0 : 2 * y.numel() * (weight.numel() / weight[0]);
 }
 
+// Of that, what F(4x4, 3x3) avoids, which takes 36 multiplications and as many
+// additions for the 4 x 4 outputs of a tile, the last tiles being whole.
+std::int64_t AvoidableFlop(const Tensor& y, const Shape& weight,
+                           const Conv2dOptions& options) {
+  if (weight[2] != 3 || weight[3] != 3 || options.stride.height != 1 ||
+      options.stride.width != 1) {
+    return 0;
+  }
+  const std::int64_t tiles = (y.size(2) + 3) / 4 * ((y.size(3) + 3) / 4);
+  const std::int64_t least = 2 * 36 * tiles * y.size(0) * y.size(1) * weight[1];
+  return std::max<std::int64_t>(0, ConvolutionFlop(y, weight) - least);
+}
+
 }  // namespace
 
 OpCost Primitive::Cost(Inputs inputs, const Tensor& output) const {
@@ -84,11 +97,6 @@ D2L_COST(BatchNormPrimitive, 3 * out)
 // The sums of dy and of dy * (x - mean).
 D2L_COST(BatchNormBackwardReducePrimitive, 4 * n)
 D2L_COST(MatMulPrimitive, 2 * out * inputs[0]->size(inputs[0]->dim() - 1))
-D2L_COST(Conv2dPrimitive, ConvolutionFlop(output, inputs[1]->shape()) +
-                              (inputs.size() == 3 ? out : 0))
-D2L_COST(Conv2dBackwardPrimitive,
-         ConvolutionFlop(*inputs[0],
-                         of_weight ? output.shape() : inputs[1]->shape()))
 D2L_COST(Pool2dPrimitive, (pooling.kernel.height * pooling.kernel.width) * out)
 D2L_COST(Pool2dBackwardPrimitive,
          (pooling.kernel.height * pooling.kernel.width) * n)
@@ -98,6 +106,24 @@ D2L_COST(RandomPrimitive, op == kernels::RandomOp::kNormal
                               : (kPhiloxWord + 1) * out)
 
 #undef D2L_COST
+
+OpCost Conv2dPrimitive::Cost(Inputs inputs, const Tensor& output) const {
+  const Shape& weight = inputs[1]->shape();
+  const std::int64_t bias = inputs.size() == 3 ? output.numel() : 0;
+  OpCost cost = Whole(inputs, output, ConvolutionFlop(output, weight) + bias);
+  cost.avoidable_flop = AvoidableFlop(output, weight, options);
+  return cost;
+}
+
+// Both gradients do the multiplications and additions of the convolution.
+OpCost Conv2dBackwardPrimitive::Cost(Inputs inputs,
+                                     const Tensor& output) const {
+  const Tensor& dy = *inputs[0];
+  const Shape& weight = of_weight ? output.shape() : inputs[1]->shape();
+  OpCost cost = Whole(inputs, output, ConvolutionFlop(dy, weight));
+  cost.avoidable_flop = AvoidableFlop(dy, weight, options);
+  return cost;
+}
 
 // The sum; the difference from the mean, its square, their sum. The running
 // values take two products and a sum each, and are written, too.

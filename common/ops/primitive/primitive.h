@@ -65,7 +65,9 @@ using Inputs = absl::Span<const Tensor* const>;
 // Work done once for a row or a channel is not counted, nor are conversions and
 // integer arithmetic, except the multiplications that random numbers are made
 // of: creations and copies have none. A convolution's count is that of its
-// definition, padding included; Winograd's algorithm needs fewer.
+// definition, padding included.
+// avoidable_flop: the part of `flop` that Winograd's algorithm avoids
+// (kernels/cpu/nn/convolution.h), of which a bound is free.
 // bytes: the bytes of device memory that are read and written, each once: one
 // element for an expanded dimension, only the elements it takes for an index.
 // written: the part of `bytes` that is overwritten without having been read.
@@ -73,6 +75,16 @@ struct OpCost {
   std::int64_t flop = 0;
   std::int64_t bytes = 0;
   std::int64_t written = 0;
+  std::int64_t avoidable_flop = 0;
+
+  std::int64_t least_flop() const { return flop - avoidable_flop; }
+  OpCost& operator+=(const OpCost& more) {
+    flop += more.flop;
+    bytes += more.bytes;
+    written += more.written;
+    avoidable_flop += more.avoidable_flop;
+    return *this;
+  }
 };
 
 // The arguments of a launch.
