@@ -67,7 +67,7 @@ using Inputs = absl::Span<const Tensor* const>;
 // of: creations and copies have none. A convolution's count is that of its
 // definition, padding included.
 // avoidable_flop: the part of `flop` that Winograd's algorithm avoids
-// (kernels/cpu/nn/convolution.h), of which a bound is free.
+// (kernels/cpu/nn/convolution.h), which bounds leave out.
 // bytes: the bytes of device memory that are read and written, each once: one
 // element for an expanded dimension, only the elements it takes for an index.
 // written: the part of `bytes` that is overwritten without having been read.
