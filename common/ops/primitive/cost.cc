@@ -49,22 +49,23 @@ constexpr std::int64_t kTwoNormals = 3 + (1 + PolynomialFlop(10) + 3) + 1 +
                                      (1 + PolynomialFlop(5) + 1) +
                                      (PolynomialFlop(5) + 3) + 2;
 
-// Two for each element of a convolution's output y and each of a kernel.
-std::int64_t ConvolutionFlop(const Tensor& y, const Shape& weight) {
-  return weight[0] == 0 ? 0 : 2 * y.numel() * (weight.numel() / weight[0]);
-}
-
-// Of that, what F(4x4, 3x3) avoids, which takes 36 multiplications and as many
-// additions for the 4 x 4 outputs of a tile, the last tiles being whole.
-std::int64_t AvoidableFlop(const Tensor& y, const Shape& weight,
-                           const Conv2dOptions& options) {
-  if (weight[2] != 3 || weight[3] != 3 || options.stride.height != 1 ||
-      options.stride.width != 1) {
-    return 0;
+// Of a convolution with the output y, or one of its gradients, which do the
+// same multiplications and additions: two for each element of y and each of a
+// kernel. F(4x4, 3x3) takes 36 of either for the 4 x 4 outputs of a tile, the
+// last tiles being whole.
+OpCost Convolution(Inputs inputs, const Tensor& output, const Tensor& y,
+                   const Shape& weight, const Conv2dOptions& options) {
+  const std::int64_t flop =
+      weight[0] == 0 ? 0 : 2 * y.numel() * (weight.numel() / weight[0]);
+  OpCost cost = Whole(inputs, output, flop);
+  if (weight[2] == 3 && weight[3] == 3 && options.stride.height == 1 &&
+      options.stride.width == 1) {
+    const std::int64_t tiles = (y.size(2) + 3) / 4 * ((y.size(3) + 3) / 4);
+    const std::int64_t least =
+        2 * 36 * tiles * y.size(0) * y.size(1) * weight[1];
+    cost.avoidable_flop = std::max<std::int64_t>(0, flop - least);
   }
-  const std::int64_t tiles = (y.size(2) + 3) / 4 * ((y.size(3) + 3) / 4);
-  const std::int64_t least = 2 * 36 * tiles * y.size(0) * y.size(1) * weight[1];
-  return std::max<std::int64_t>(0, ConvolutionFlop(y, weight) - least);
+  return cost;
 }
 
 }  // namespace
@@ -108,21 +109,16 @@ D2L_COST(RandomPrimitive, op == kernels::RandomOp::kNormal
 #undef D2L_COST
 
 OpCost Conv2dPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  const Shape& weight = inputs[1]->shape();
-  const std::int64_t bias = inputs.size() == 3 ? output.numel() : 0;
-  OpCost cost = Whole(inputs, output, ConvolutionFlop(output, weight) + bias);
-  cost.avoidable_flop = AvoidableFlop(output, weight, options);
+  OpCost cost =
+      Convolution(inputs, output, output, inputs[1]->shape(), options);
+  if (inputs.size() == 3) cost.flop += output.numel();  // the bias
   return cost;
 }
 
-// Both gradients do the multiplications and additions of the convolution.
 OpCost Conv2dBackwardPrimitive::Cost(Inputs inputs,
                                      const Tensor& output) const {
-  const Tensor& dy = *inputs[0];
-  const Shape& weight = of_weight ? output.shape() : inputs[1]->shape();
-  OpCost cost = Whole(inputs, output, ConvolutionFlop(dy, weight));
-  cost.avoidable_flop = AvoidableFlop(dy, weight, options);
-  return cost;
+  return Convolution(inputs, output, *inputs[0],
+                     of_weight ? output.shape() : inputs[1]->shape(), options);
 }
 
 // The sum; the difference from the mean, its square, their sum. The running
