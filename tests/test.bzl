@@ -1,6 +1,6 @@
 """d2l_test: a test whose cases other programs can hold, too."""
 
-load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
+load("//third_party:cc.bzl", "cc_library", "cc_test")
 
 def _cases(name, **kwargs):
     cc_library(

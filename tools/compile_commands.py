@@ -12,8 +12,9 @@ import shutil
 import subprocess
 import sys
 
-# Flags that Bazel passes to gcc and that clang does not know.
+# Flags that Bazel passes to gcc and that clang does not know, or does without.
 GCC_ONLY = {
+    "--include=third_party/precompiled.h",
     "-fno-canonical-system-headers",
     "-Wno-free-nonheap-object",
     "-Wunused-but-set-parameter",

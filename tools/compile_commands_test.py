@@ -66,7 +66,8 @@ class CompileCommands(unittest.TestCase):
     def test_writes_each_source_once(self):
         with open(self.root + "/a.cc", "w"):
             pass
-        gcc = ["gcc", "-fno-canonical-system-headers", "-iquote", "external/x", "-c", "a.cc"]
+        gcc = ["gcc", "-fno-canonical-system-headers", "--include=third_party/precompiled.h",
+               "-iquote", "external/x", "-c", "a.cc"]
         graph = {"actions": [{"arguments": gcc}, {"arguments": gcc + ["-fPIC"]},
                              {"arguments": ["gcc", "-c", "generated.cc"]},
                              {"arguments": ["ar", "a.o"]}]}

@@ -1,7 +1,7 @@
 """d2l_exercises: the targets of a chapter's exercises."""
 
-load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//common/kernels/cuda:check.bzl", "CHECKABLE", "COUNT_COPTS", "EMULATION_COPTS", "emulated_source")
+load("//third_party:cc.bzl", "cc_binary", "cc_library", "cc_test")
 load("//third_party:cuda.bzl", "cuda_library", "if_cuda")
 
 # The includes of most exercises and judges.

@@ -1,7 +1,7 @@
 """d2l_chapter: the targets of a chapter. d2l_lesson: those of one lesson.cc."""
 
-load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//chapters:chapters.bzl", "CHAPTERS")
+load("//third_party:cc.bzl", "cc_binary", "cc_library", "cc_test")
 
 # The includes of most lessons.
 _DEPS = [
