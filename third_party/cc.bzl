@@ -25,7 +25,10 @@ header="$1" compiled="$2"; shift 2
 
 def _precompiled_header_impl(ctx):
     header = ctx.actions.declare_file(ctx.label.name + ".h")
-    ctx.actions.write(header, "".join(["#include <%s>\n" % h for h in ctx.attr.headers]))
+    ctx.actions.write(header, "".join([
+        "#include %s\n" % ("\"%s\"" % h if "/" in h else "<%s>" % h)
+        for h in ctx.attr.headers
+    ]))
     context = cc_common.merge_cc_infos(cc_infos = [d[CcInfo] for d in ctx.attr.deps]).compilation_context
     headers = [header]
     toolchain = find_cc_toolchain(ctx)
@@ -92,11 +95,11 @@ precompiled_header = rule(
     toolchains = use_cc_toolchain(),
 )
 
-def _precompiled(rule, copts = [], deps = [], **kwargs):
+def _precompiled(cc_rule, copts = [], deps = [], **kwargs):
     if not copts:
         copts = ["--include=third_party/precompiled.h"]
         deps = ["//third_party:precompiled"] + deps
-    rule(copts = copts, deps = deps, **kwargs)
+    cc_rule(copts = copts, deps = deps, **kwargs)
 
 def cc_binary(**kwargs):
     _precompiled(_cc_binary, **kwargs)
