@@ -115,11 +115,13 @@ struct CellResult {
   double seconds = 0;           // how long it ran
 };
 
-// How long work of virtual devices lasts in cells that ask for it: see
-// Cell::PaceDevices.
+// How a cell times. The first two say how long work of virtual devices lasts,
+// in cells that ask for it: see Cell::PaceDevices.
 struct CellTiming {
   std::optional<double> pace;     // none: what fits the machine
   std::optional<Topology> links;  // where a cell has none of its own
+  // For how long each alternative is repeated at least.
+  double min_seconds = 0.2;
 };
 
 // Where a run writes its SVGs.

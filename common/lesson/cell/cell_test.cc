@@ -233,6 +233,20 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
   }
 }
 
+TEST_F(CellTest, RepeatsForAsLongAsAsked) {
+  const auto calls = [&](double min_seconds) {
+    CellTiming timing;
+    timing.min_seconds = min_seconds;
+    Cell cell(Size::kCourse, &result_, /*verbose=*/false, {}, timing);
+    int calls = 0;
+    cell.TimeHost("work", [&] { ++calls, Work(1e-3); });
+    return calls;
+  };
+  const int fewest = calls(0);
+  EXPECT_GE(fewest, 10);  // with the warm-up
+  EXPECT_LT(2 * fewest, calls(0.4));
+}
+
 // Beside two programs for each core some repeats are undisturbed, and the
 // figures are theirs.
 TEST_F(CellTest, KeepsTheUndisturbedRepeatsBesideOtherPrograms) {

@@ -42,13 +42,13 @@ constexpr int kMaxRepeats = 99;
 // The smallest number with an interval. Memory has next to no noise, and
 // undisturbed repeats have little.
 constexpr int kFewestRepeats = 6;
-constexpr double kEnoughSeconds = 0.2;
 // Beside other programs a few of the repeats that seem undisturbed are not: the
 // interval of 21 leaves out five on either side, that of 9 only one.
 constexpr int kEnoughUndisturbed = 21;
-// How long undisturbed repeats are waited for; and as long as there is none.
-constexpr double kMostSeconds = 1;
-constexpr double kHopelessSeconds = 0.4;
+// How long undisturbed repeats are waited for, in CellTiming::min_seconds; and
+// as long as there is none.
+constexpr double kMostTimes = 5;
+constexpr double kHopelessTimes = 2;
 // A thread that has slept gets a core at once, and keeps it for a time slice:
 // beside other programs this rest makes most short repeats undisturbed.
 constexpr std::chrono::milliseconds kRest(3);
@@ -78,11 +78,12 @@ std::vector<std::size_t> Undisturbed(const std::vector<Elapsed>& repeats) {
   return undisturbed;
 }
 
-// Whether more repeats beside other programs may help. spent: on such so far.
+// Whether more repeats beside other programs may help. spent: on such so far,
+// in CellTiming::min_seconds.
 bool NeedsMore(const std::vector<Elapsed>& repeats, double spent) {
   const std::size_t undisturbed = Undisturbed(repeats).size();
   return undisturbed < kEnoughUndisturbed &&
-         spent < (undisturbed > 0 ? kMostSeconds : kHopelessSeconds);
+         spent < (undisturbed > 0 ? kMostTimes : kHopelessTimes);
 }
 
 // Of each, the repeats that other programs did not disturb, and as many of
@@ -251,7 +252,7 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
   };
   const Timer timer;
   const double enough =
-      kEnoughSeconds * static_cast<double>(alternatives.size());
+      asked_timing_.min_seconds * static_cast<double>(alternatives.size());
   for (int i = 0; i < kMaxRepeats; ++i) {
     if (i >= kMinRepeats && timer.Seconds() >= enough) break;
     for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);
@@ -266,8 +267,7 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
   // All alternatives run equally often: what they compute may be compared.
   const Timer more;
   const auto needs_more = [&](const Samples& samples) {
-    return NeedsMore(samples.completion,
-                     more.Seconds() / static_cast<double>(all.size()));
+    return NeedsMore(samples.completion, more.Seconds() / enough);
   };
   while (choose && std::any_of(all.begin(), all.end(), needs_more)) {
     for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);

@@ -42,6 +42,12 @@ ABSL_FLAG(std::string, link, "",
           "says which: pcie, nvlink, nvswitch, dgx1, or bytes per second and "
           "seconds. Empty: transfers take no time.\n"
           "Example: --link=12.5e9,5e-6");
+ABSL_FLAG(
+    double, min_time, d2l::CellTiming().min_seconds,
+    "For how many seconds each way to do a thing is repeated; beside other "
+    "programs, for up to five times as long. More repeats make intervals "
+    "narrower.\n"
+    "Example: --min_time=1");
 ABSL_FLAG(std::string, size, "course",
           "How much work the cells do: small (seconds), course (the course's "
           "own sizes) or large (for a fast GPU).\n"
@@ -143,6 +149,7 @@ constexpr const char* kFlags[] = {
     "devices",
     "pace",
     "link",
+    "min_time",
     "size",
     "cell",
     "lang",
@@ -194,6 +201,14 @@ absl::Status ParsePace(const std::string& text, std::optional<double>* pace) {
           text));
 }
 
+absl::Status CheckMinTime(double seconds) {
+  if (seconds >= 0 && seconds <= 60) return absl::OkStatus();
+  return absl::InvalidArgumentError(Say(
+      "--min_time=%g asked for; it is a number of seconds from 0 to 60. Say "
+      "--min_time=1.",
+      seconds));
+}
+
 absl::Status PrepareDirectory(const std::string& directory) {
   if (directory.empty()) return absl::OkStatus();
   std::error_code error;
@@ -231,6 +246,7 @@ void CopyFlags(LessonOptions* options) {
        absl::StrSplit(absl::GetFlag(FLAGS_cell), ',', absl::SkipWhitespace())) {
     options->cells.push_back(std::string(absl::StripAsciiWhitespace(id)));
   }
+  options->min_seconds = absl::GetFlag(FLAGS_min_time);
   options->code = absl::GetFlag(FLAGS_code);
   options->no_code = absl::GetFlag(FLAGS_no_code);
   options->verbose = absl::GetFlag(FLAGS_verbose);
@@ -254,6 +270,7 @@ absl::Status CheckNumbers(const LessonOptions& options) {
   status.Update(
       Check("max_queued_operations", device.stream.max_queued_operations, 1));
   status.Update(Check("max_bytes_in_flight", device.max_bytes_in_flight, 1));
+  status.Update(CheckMinTime(options.min_seconds));
   return status;
 }
 

@@ -1047,6 +1047,11 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--pace=-1 asked for; it is auto or a number from 0 to 100. "
                  "Say --pace=4."}},
         BadFlag{"NoPace", {"--pace=fast"}, {"--pace=fast asked for"}},
+        BadFlag{"MinTime",
+                {"--min_time=-1"},
+                {"--min_time=-1 asked for; it is a number of seconds from 0 to "
+                 "60. Say --min_time=1."}},
+        BadFlag{"NoMinTime", {"--min_time=nan"}, {"--min_time=nan asked for"}},
         BadFlag{"UnknownLink",
                 {"--link=usb"},
                 {"--link=usb asked for, with 2 devices; there are pcie, "
