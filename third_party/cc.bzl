@@ -6,6 +6,8 @@ which spares a quarter of the time that a file takes. Files compiled with flags 
 own read the text, since GCC takes compiled headers only with the flags of their making.
 
 A file still includes what it uses: clang, clang-tidy and check_arm.sh read it alone.
+GCC does not list the headers inside the compiled ones as what a file depends on, so
+`bazel clean` after another version of Abseil, as after one of a system's library.
 """
 
 load("@rules_cc//cc:defs.bzl", _cc_binary = "cc_binary", _cc_library = "cc_library", _cc_test = "cc_test")
