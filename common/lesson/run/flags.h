@@ -31,7 +31,7 @@ struct LessonOptions {
   DeviceOptions device_options;
   std::optional<double> pace;  // none: what fits the machine
   std::string link;            // see ParseTopology; "": none
-  double min_seconds = 0;      // see CellTiming
+  double min_seconds = CellTiming().min_seconds;
   Size size = Size::kCourse;
   std::vector<std::string> cells;  // ids or numbers; empty: all
   bool code = false;
