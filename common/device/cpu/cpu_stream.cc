@@ -246,10 +246,11 @@ void CpuStream::Work() {
     }
     if (slot == nullptr) {
       ReleaseCore();
-      slot = queue_.WaitForFront();
+      slot = WaitForFront();
       if (slot == nullptr) return;
+    } else if (idle) {
+      CatchUp();
     }
-    if (idle) CatchUp();
     // FailureOf is null once the failure has been reported.
     if (poison_ != nullptr)
       poison_ = failures()->FailureOf(queue_.front_number());
@@ -257,6 +258,18 @@ void CpuStream::Work() {
     queue_.PopFront();
     if (pool_->core_wanted()) EndTurn();
   }
+}
+
+TaskQueue::Slot* CpuStream::WaitForFront() {
+  const std::int64_t idle_since = NowNanos();
+  TaskQueue::Slot* const slot = queue_.WaitForFront(/*polls=*/!IsTimed());
+  if (IsTimed()) {
+    // On the clock work begins when it is enqueued, however late this thread
+    // gets a core. If it polled, it would not know when that was.
+    const std::int64_t woken = queue_.woken_at();
+    clock_.AdvanceTo(woken > idle_since ? woken : NowNanos());
+  }
+  return slot;
 }
 
 void CpuStream::ChangeCore(TaskQueue::Kind kind) {

@@ -147,6 +147,8 @@ class CpuStream final : public Stream {
   static std::int64_t EndOfOp();
 
   void Work();
+  // The next task; null at the end.
+  TaskQueue::Slot* WaitForFront();
   void RunSlot(TaskQueue::Slot& slot);
   // Worker only.
   void RunTask(TaskQueue::Slot& slot);

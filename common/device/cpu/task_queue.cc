@@ -79,9 +79,9 @@ TaskQueue::~TaskQueue() {
   munmap(slots_, (mask_ + 1) * sizeof(Slot));
 }
 
-TaskQueue::Slot* TaskQueue::WaitForFront() {
+TaskQueue::Slot* TaskQueue::WaitForFront(bool polls) {
   for (;;) {
-    {
+    if (polls) {
       SpinWait spin(kSpinNanos);
       do {
         Slot* const slot = TryFrontLater([] { return false; });
@@ -126,6 +126,7 @@ void TaskQueue::PopFront() {
 
 void TaskQueue::Wake() {
   if (!asleep_.exchange(false)) return;
+  woken_at_.store(NowNanos(), std::memory_order_relaxed);
   wakeups_.fetch_add(1, std::memory_order_relaxed);
   consumer_.Notify();
 }

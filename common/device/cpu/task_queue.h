@@ -137,7 +137,8 @@ class TaskQueue {
     return Holds(slot, number) ? &slot : nullptr;
   }
   // Waits for the next task; null once Stop was called and all tasks are done.
-  Slot* WaitForFront();
+  // polls: for a while, before it sleeps.
+  Slot* WaitForFront(bool polls = true);
   Slot* Front() {
     Slot* const slot = TryFront();
     return slot != nullptr ? slot : WaitForFront();
@@ -150,6 +151,11 @@ class TaskQueue {
   // Call it after the last Push.
   void Stop();
 
+  // When a producer has woken the consumer last (NowNanos), with the first task
+  // that came while it slept.
+  std::int64_t woken_at() const {
+    return woken_at_.load(std::memory_order_relaxed);
+  }
   // How often the consumer has been woken from sleep.
   std::int64_t wakeups() const {
     return wakeups_.load(std::memory_order_relaxed);
@@ -242,6 +248,7 @@ class TaskQueue {
   std::atomic<bool> stopped_{false};
   // A thread waits, or will: an idle consumer should poll now.
   std::atomic<bool> hurry_{false};
+  std::atomic<std::int64_t> woken_at_{0};
   // Written by the consumer.
   alignas(64) std::atomic<std::uint64_t> completed_{0};
   std::uint64_t head_ = 0;

@@ -171,7 +171,12 @@ TEST(TaskQueueTest, AnIdleConsumerSleepsAndIsWoken) {
   while (queue.wakeups() < 20) {
     // The consumer needs a core to notice that it has nothing to do.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::int64_t wakeups = queue.wakeups(), begin = NowNanos();
     queue.Push(OpLabel("task"), [] {});
+    if (queue.wakeups() > wakeups) {
+      EXPECT_GE(queue.woken_at(), begin);
+      EXPECT_LE(queue.woken_at(), NowNanos());
+    }
     queue.WaitUntilCompleted(++pushed);
   }
 }

@@ -17,12 +17,12 @@
 // slowest. Where the topology has no CPU, copies from and to the host take no
 // time.
 //
-// Each stream has a clock. Work begins, on that clock, when the work before it,
-// the events that it waits for and its links are done, and ends by the rules
-// above; only then the program sees that it is done. Events, profiles and
-// timelines have these times. A worker that is late, because it got no core,
-// sleeps less until it has caught up, so times do not depend on other programs
-// while these leave room.
+// Each stream has a clock. Work begins, on that clock, when it is enqueued and
+// the work before it, the events that it waits for and its links are done, and
+// ends by the rules above; only then the program sees that it is done. Events,
+// profiles and timelines have these times. A worker that is late, because it
+// got no core, sleeps less until it has caught up, so times do not depend on
+// other programs while these leave room.
 
 #ifndef D2L_COMMON_DEVICE_CPU_VIRTUAL_TIMING_H_
 #define D2L_COMMON_DEVICE_CPU_VIRTUAL_TIMING_H_

@@ -4,12 +4,14 @@
 #include "common/device/cpu/virtual_timing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/base/timer.h"
@@ -93,6 +95,34 @@ TEST(VirtualTiming, AnOperationLastsThePaceTimesItsComputing) {
     EXPECT_LE(lasted, kPace * (took + 4 * kAround));
     // The program does not see the end before it is due.
     EXPECT_GE(timer.Seconds(), 0.9 * lasted);
+  }
+}
+
+// Events of a worker that was woken for them have the times of their calls,
+// whenever it got a core.
+TEST(VirtualTiming, WorkOfAnIdleStreamBeginsWhenItIsEnqueued) {
+  const VirtualTimingScope scope(Paced());
+  for (const Device device : Virtual()) {
+    auto& stream = static_cast<CpuStream&>(DefaultStream(device));
+    struct Call {
+      Event event;
+      double begin, end;  // seconds
+    };
+    std::vector<Call> calls;
+    while (calls.size() < 20) {
+      // The worker needs a core to notice that it has nothing to do.
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const std::int64_t wakeups = stream.wakeups();
+      const double begin = 1e-9 * static_cast<double>(NowNanos());
+      const Event event = stream.Record();
+      const double end = 1e-9 * static_cast<double>(NowNanos());
+      if (stream.wakeups() > wakeups) calls.push_back({event, begin, end});
+    }
+    for (const Call& call : calls) {
+      const double passed = Seconds(calls[0].event, call.event);
+      EXPECT_GE(passed, call.begin - calls[0].end - 1e-6);
+      EXPECT_LE(passed, call.end - calls[0].begin + 1e-6);
+    }
   }
 }
 
