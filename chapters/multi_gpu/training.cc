@@ -242,7 +242,7 @@ void ResNet18(Cell& cell) {
                       Median(t[1][0]))));
   cell.Claim(
       "ResNet-18 scales better than LeNet: {}.",
-      OnSeveral(Less(gains[0], gains[1], 1.1)),
+      OnSeveral(Less(gains[0], gains[1])),
       OneDeviceOr(Say("Two devices make ResNet-18 %s as fast, and LeNet %s. A "
                       "step of LeNet takes %s, its enqueueing %s.",
                       FormatFactor(gains[1].value.median),

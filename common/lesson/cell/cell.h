@@ -223,16 +223,16 @@ class Cell {
   // bytes: a program on one device sends nothing.
   void LinkDevices(std::int64_t bytes, double seconds);
 
-  // The shortest of three runs of `work`, which enqueues on `device`, where a
+  // The shortest of several runs of `work`, which enqueues on `device`, where a
   // rough figure is enough.
   double RoughSeconds(Device device, const std::function<void()>& work);
 
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
-  // and up to 99 times while that takes less than 0.2 s; each begins with an
-  // idle device: start the clock, work(), read it (enqueue), wait, read it
-  // again (completion). `wait` is Synchronize(device) unless given. Beside
-  // other programs, and at a pace, it goes on until 9 repeats are undisturbed,
-  // for at most a second.
+  // and up to 99 times while that takes less than CellTiming::min_seconds; each
+  // begins with an idle device: start the clock, work(), read it (enqueue),
+  // wait, read it again (completion). `wait` is Synchronize(device) unless
+  // given. Beside other programs, and at a pace, it goes on until 21 repeats
+  // are undisturbed, for at most five times min_seconds.
   Timing Time(const Phrase& label, Device device,
               const std::function<void()>& work,
               const std::function<void()>& wait = nullptr);
