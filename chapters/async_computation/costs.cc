@@ -215,13 +215,14 @@ bool FewUndisturbed(const std::vector<Repeat>& repeats) {
 }
 
 // Prints a formula's prediction beside the measurement of the same repeats, and
-// judges whether they agree to within a factor of 1.5.
+// judges whether they agree to within a factor of 2. Beside other programs an
+// addition takes up to 1.7 times its t1, which nobody else disturbs.
 Judgement Predicts(const Figure& formula, const Figure& measured) {
   std::cout << Say("  %s, %-18s  predicted %8s, measured %8s\n",
                    measured.label.shown, formula.label.shown,
                    FormatMedian(formula.value, "s"),
                    FormatMedian(measured.value, "s"));
-  return AboutEqual(formula, measured, 1.5);
+  return AboutEqual(formula, measured, 2);
 }
 
 // Which of the two costs is the larger, in words. once: of each of n additions
@@ -275,20 +276,27 @@ Repeat MeasureCosts(const Cell& cell, const Tensor& x, const Tensor& a, int n,
   };
   const auto addition = [&] { return x + 1; };
   const auto product = [&] { return MatMul(a, a); };
-  const int few = std::min(n / 4, 500);
-  const Elapsed alone = each(few);
+  // A few before the n additions, and a few after them: beside other programs
+  // waits are now fast, because threads poll, and now slow, because they sleep.
+  const int few = std::min(n / 8, 250);
+  const Elapsed before = each(few);
+  Elapsed all = each(n);
+  const Elapsed after = each(few);
   std::pair<double, double> costs;
   const bool undisturbed = timed([&] { costs = T1AndT2(x, held); }).undisturbed;
   const auto [t1, t2] = costs;
-  const double t3 = alone.seconds / few - t1 - t2;
-  const bool all_undisturbed = undisturbed && alone.undisturbed;
+  const double t3 = (before.seconds + after.seconds) / (2 * few) - t1 - t2;
+  const bool all_undisturbed =
+      undisturbed && before.undisturbed && after.undisturbed;
+  // Else the fast ones of the n count, and any of the few.
+  all.undisturbed = all.undisturbed && all_undisturbed;
   return {{"t1", {t1, undisturbed}},
           {"t2", {t2, undisturbed}},
           {"t3", {t3, all_undisturbed}},
-          {"N (t1 + t2 + t3)", {n * (t1 + t2 + t3), all_undisturbed}},
+          {"N (t1 + t2 + t3)", {n * (t1 + t2 + t3), all.undisturbed}},
           {"t1 + N t2 + t3", {t1 + n * t2 + t3, all_undisturbed}},
           {"N max(t1, t2) + t3", {n * std::max(t1, t2) + t3, all_undisturbed}},
-          {"each", each(n)},
+          {"each", all},
           {"once", timed([&] { AddOnes(x, n, /*wait_each_time=*/false); })},
           {"additions, t1 x 10", paused(n, 9 * t1, addition)},
           {"large products", paused(kProducts, 0, product)},
