@@ -107,7 +107,7 @@ void Overlap(Cell& cell) {
 
   const Judgement gain = Faster(t["two streams"], t["one stream"], kGain);
   cell.Claim("Two streams are faster than one: {}.", gain,
-             WhyNoCopyBeside(device, t["products alone"], t["copies alone"]));
+             WhyNoCopyBeside(t["products alone"], t["copies alone"]));
   const Figure speedup =
       Speedup(cell, t["two streams, pageable"], t["one stream, pageable"]);
   cell.Claim("With pageable memory two streams are no faster than one: {}.",

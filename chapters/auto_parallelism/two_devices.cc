@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/machine.h"
 #include "common/base/statistics.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/host_library.h"
@@ -163,19 +162,10 @@ std::string WhyNotFull(const Timing& one, const Timing& four, int products) {
              FormatDuration(four.completion.value.median / products));
 }
 
-std::string WhyNoCopyBeside(Device device, const Timing& products,
-                            const Timing& copies) {
+std::string WhyNoCopyBeside(const Timing& products, const Timing& copies) {
   if (LaunchBlocking()) return Blocking();
-  std::string why = Say("The copies take %.0f %% as long as the products.",
-                        PercentOf(copies.completion.value.median, products));
-  const DeviceInfo& info = GetDeviceInfo(device);
-  if (info.kind == DeviceKind::kVirtual && info.cores == UsableCores()) {
-    why +=
-        Say(" %s has all %d of the machine's cores: a copy takes one from the "
-            "products.",
-            device.ToString(), info.cores);
-  }
-  return why;
+  return Say("The copies take %.0f %% as long as the products.",
+             PercentOf(copies.completion.value.median, products));
 }
 
 std::string CallsTake(const Timing& pageable, const Timing& pinned) {

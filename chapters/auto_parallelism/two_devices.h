@@ -67,8 +67,7 @@ std::string WhyNoStreamGains(const Timing& four, const Judgement& gain);
 // Why four streams gain although each large product should fill the device.
 std::string WhyNotFull(const Timing& one, const Timing& four, int products);
 // Why copies beside products gain little.
-std::string WhyNoCopyBeside(Device device, const Timing& products,
-                            const Timing& copies);
+std::string WhyNoCopyBeside(const Timing& products, const Timing& copies);
 // "The calls take 99 % of the time, to pinned memory 1 %."
 std::string CallsTake(const Timing& pageable, const Timing& pinned);
 // "On average 1.43 streams worked at the same time."
