@@ -80,12 +80,12 @@ std::vector<std::size_t> Undisturbed(const std::vector<Elapsed>& repeats) {
   return undisturbed;
 }
 
-// Whether more repeats beside other programs may help. Of all alternatives:
-// the seconds `spent` on such so far, and those `enough` on a quiet machine.
-bool NeedsMore(const std::vector<Elapsed>& repeats, double spent,
-               double enough) {
+// Whether more repeats may help. Of all alternatives: the seconds `spent` on
+// such so far, and those `enough` on a quiet machine.
+bool NeedsMore(const std::vector<Elapsed>& repeats, bool beside_others,
+               double spent, double enough) {
   const std::size_t undisturbed = Undisturbed(repeats).size();
-  return undisturbed < kEnoughUndisturbed &&
+  return undisturbed < (beside_others ? kEnoughUndisturbed : kMinRepeats) &&
          spent < enough * (undisturbed > 0 ? kMostTimes : kHopelessTimes);
 }
 
@@ -270,7 +270,7 @@ Timings Cell::Measure(const std::vector<Alternative>& alternatives) const {
   // All alternatives run equally often: what they compute may be compared.
   const Timer more;
   const auto needs_more = [&](const Samples& samples) {
-    return NeedsMore(samples.completion, more.Seconds(), enough);
+    return NeedsMore(samples.completion, beside_others, more.Seconds(), enough);
   };
   while (choose && std::any_of(all.begin(), all.end(), needs_more)) {
     for (std::size_t a = 0; a < alternatives.size(); ++a) measure(a);
