@@ -208,7 +208,7 @@ std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
 void ResNet18(Cell& cell) {
   cell.PaceDevices();
   const std::vector<Device> devices = AtMostTwo();
-  const int each = cell.BySize(2, 8, 256);
+  const int each = cell.BySize(1, 8, 256);
   std::vector<std::vector<Alternative>> networks;
   std::int64_t parameters = 0;
   for (const std::string name : {"LeNet", "ResNet-18"}) {

@@ -231,8 +231,9 @@ class Cell {
   // and up to 99 times while that takes less than CellTiming::min_seconds; each
   // begins with an idle device: start the clock, work(), read it (enqueue),
   // wait, read it again (completion). `wait` is Synchronize(device) unless
-  // given. Beside other programs it goes on until 21 repeats are undisturbed,
-  // and at a pace until 9 are, for at most five times min_seconds.
+  // given. Beside other programs, and at a pace, it goes on until 21 repeats
+  // are undisturbed: for five times min_seconds at most, or three times where
+  // nothing runs beside.
   Timing Time(const Phrase& label, Device device,
               const std::function<void()>& work,
               const std::function<void()>& wait = nullptr);

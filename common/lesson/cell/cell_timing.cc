@@ -45,10 +45,11 @@ constexpr int kFewestRepeats = 6;
 // Beside other programs a few of the repeats that seem undisturbed are not: the
 // interval of 21 leaves out five on either side, that of 9 only one.
 constexpr int kEnoughUndisturbed = 21;
-// How long undisturbed repeats are waited for, in CellTiming::min_seconds; and
-// as long as there is none.
+// For how long more repeats are taken, in CellTiming::min_seconds: beside other
+// programs, as long as they disturb all repeats, and where nothing runs beside.
 constexpr double kMostTimes = 5;
 constexpr double kHopelessTimes = 2;
+constexpr double kQuietTimes = 3;
 // A thread that has slept gets a core at once, and keeps it for a time slice:
 // beside other programs this rest makes most short repeats undisturbed.
 constexpr std::chrono::milliseconds kRest(3);
@@ -85,8 +86,10 @@ std::vector<std::size_t> Undisturbed(const std::vector<Elapsed>& repeats) {
 bool NeedsMore(const std::vector<Elapsed>& repeats, bool beside_others,
                double spent, double enough) {
   const std::size_t undisturbed = Undisturbed(repeats).size();
-  return undisturbed < (beside_others ? kEnoughUndisturbed : kMinRepeats) &&
-         spent < enough * (undisturbed > 0 ? kMostTimes : kHopelessTimes);
+  const double times = !beside_others     ? kQuietTimes
+                       : undisturbed == 0 ? kHopelessTimes
+                                          : kMostTimes;
+  return undisturbed < kEnoughUndisturbed && spent < enough * times;
 }
 
 // Of each, the repeats that other programs did not disturb, and as many of
@@ -335,7 +338,7 @@ void Cell::PaceDevices(const std::optional<Topology>& links) {
 double Cell::RoughSeconds(Device device, const std::function<void()>& work) {
   double shortest = std::numeric_limits<double>::infinity();
   const Timer all;
-  for (int run = 0; run < 3 || all.Seconds() < kRoughly; ++run) {
+  for (int run = 0; run < 2 || all.Seconds() < kRoughly; ++run) {
     Synchronize(device);
     Rest();
     const Timer timer;
