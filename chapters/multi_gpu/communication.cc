@@ -150,7 +150,7 @@ Timings TimeSixLayers(Cell& cell, const Phrase& over, const Tensor& x,
 
 // %% d2l/overlap-link, measured
 void OverlapLink(Cell& cell) {
-  const std::int64_t batch = cell.BySize(64, 256, 8192);
+  const std::int64_t batch = cell.BySize(128, 256, 8192);
   const Tensor x = Rand({batch, 512}, TryGpu());
   const Tensor y = RandInt(0, 10, {batch}, TryGpu());
   cell.PaceDevices();
