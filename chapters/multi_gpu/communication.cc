@@ -8,7 +8,6 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -214,7 +213,7 @@ std::vector<double> SumOverLinks(const std::vector<std::string>& arguments) {
   for (int round = 0; round < 3; ++round) {
     // No device begins before all is enqueued: a program that gets no core
     // would let some begin later.
-    std::optional<StreamStall> stall(gate);
+    StreamStall stall(gate);
     const Event open = gate.Record();
     for (const Tensor& x : data) CurrentStream(x.device()).Wait(open);
     const Event begin = CurrentStream(data[0].device()).Record();
@@ -223,7 +222,7 @@ std::vector<double> SumOverLinks(const std::vector<std::string>& arguments) {
     for (const Tensor& x : data) {
       ends.push_back(CurrentStream(x.device()).Record());
     }
-    stall.reset();
+    stall.Release();
     double milliseconds = 0;
     for (const Event& end : ends) {
       end.Synchronize();
